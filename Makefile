@@ -95,7 +95,7 @@ conformance: setup  ## compare programs, packet tests and sums with p4c and BMv2
 	@$(PYTHON) -m agglab.verification conformance
 
 random: setup  ## compare N=1000 random programs and their packets as conformance does, from SEED=1 on
-	@$(PYTHON) -m agglab.verification conformance --random "$$N" --first-seed "$$SEED"
+	@$(PYTHON) -m p4native.verification conformance --random "$$N" --first-seed "$$SEED"
 
 fuzz: setup  ## feed FUZZ=1000000 malformed packets and other inputs to builds with sanitizers; SEED=1
 	@$(PYTHON) -m agglab.verification fuzz --packets "$$FUZZ" --seed "$$SEED"

@@ -17,8 +17,6 @@ struct metadata_t { }
 #include "include/lower_layers.p4"
 #include "include/forwarding.p4"
 
-const bit<32> INSTANCE_REPLICATION = 5;
-
 parser ForwardingParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                         inout standard_metadata_t standard_metadata) {
     LowerLayers() lower_layers;

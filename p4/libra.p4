@@ -43,7 +43,6 @@ header keys_t {
     EACH_WORD(KEY_FIELD)
 }
 
-#define WORD_FIELD(name, bits) bit<bits> name;
 header values_t {
     EACH_WORD(WORD_FIELD)
 }
@@ -61,7 +60,6 @@ struct headers_t {
 
 // RFC 768's pseudo header, the headers and what was read of the rest. A header that is not valid adds nothing.
 #define KEY_CHECKED(name, bits) , hdr.keys.first_##name, hdr.keys.second_##name
-#define WORD_CHECKED(name, bits) , hdr.values.name
 #define UDP_CHECKED \
     { hdr.ipv4.src, hdr.ipv4.dst, 8w0, hdr.ipv4.protocol, hdr.udp.len, \
       hdr.udp.src_port, hdr.udp.dst_port, hdr.udp.len, \
@@ -93,22 +91,15 @@ struct metadata_t {
 
 #include "include/lower_layers.p4"
 #include "include/forwarding.p4"
+#include "include/slots.p4"
 
-#ifndef SLOTS
-#define SLOTS 128
-#endif
-#if SLOTS < 1 || SLOTS > 2097152
-#error "SLOTS must be 1 to 2097152 (100,000 keys of one lane for each of 16 jobs, and some room)"
-#endif
-
-#define JOBS 16
-const bit<32> NO_JOB = JOBS;  // where packets are counted that belong to no job
+#define CELLS SLOTS
+const bool SLOTS_FIT = static_assert(SLOTS >= 1 && SLOTS <= 2097152,
+                                     "SLOTS must be 1 to 2097152 (100,000 keys of one lane for each of 16 jobs, and some room)");
 
 const bit<16> HEADERS_LENGTH = 20 + 8 + 36;
 const bit<16> HOT_LENGTH = HEADERS_LENGTH + 12 * LANES;
 const bit<16> RESULT_LENGTH = HEADERS_LENGTH + 4 * LANES;
-
-const bit<32> INSTANCE_REPLICATION = 5;
 
 parser LibraParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
@@ -169,8 +160,7 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
     register<bit<64>>(SLOTS)   rounds;
     register<bit<32>>(SLOTS)   digests;
     register<workers_t>(SLOTS) contributors;
-#define WORD_REGISTER(name, bits) register<bit<bits>>(SLOTS) sum_##name;
-    EACH_WORD(WORD_REGISTER)
+    EACH_WORD(SUM_REGISTER)
 
     counter(JOBS + 1, CounterType.packets_and_bytes) hot_new;
     counter(JOBS + 1, CounterType.packets_and_bytes) hot_duplicate;
@@ -257,22 +247,15 @@ control Requests(inout headers_t hdr, inout metadata_t meta,
         contributors.write(meta.cell, meta.after);
     }
 
-#define PUT(name, bits) sum_##name.write(meta.cell, hdr.values.name);
     action put_values() {
         EACH_WORD(PUT)
     }
 
-#define ADD(name, bits) \
-        bit<bits> so_far_##name; \
-        sum_##name.read(so_far_##name, meta.cell); \
-        hdr.values.name = LANE_ADD(so_far_##name, hdr.values.name, bits); \
-        sum_##name.write(meta.cell, hdr.values.name);
     action add_values() {
         EACH_WORD(ADD)
     }
 
     // Whatever values the packet brought, it leaves with those of the cell.
-#define GET(name, bits) sum_##name.read(hdr.values.name, meta.cell);
     action get_values() {
         EACH_WORD(GET)
     }

@@ -46,7 +46,6 @@ header push_t {
     bit<16>   chunk;
 }
 
-#define WORD_FIELD(name, bits) bit<bits> name;
 header values_t {
     EACH_WORD(WORD_FIELD)
 }
@@ -80,20 +79,14 @@ struct metadata_t {
 
 #include "include/lower_layers.p4"
 #include "include/forwarding.p4"
+#include "include/slots.p4"
 
-#ifndef SLOTS
-#define SLOTS 512
-#endif
-#if SLOTS < 1 || SLOTS > 65535
-#error "SLOTS must be 1 to 65535 (cells are named by 16 bits)"
-#endif
-
-#define JOBS 16
+#define CELLS SLOTS
+const bool SLOTS_FIT = static_assert(SLOTS >= 1 && SLOTS <= 65535,
+                                     "SLOTS must be 1 to 65535 (cells are named by 16 bits)");
 
 const bit<16> PUSH_LENGTH = 20 + 8 + 20 + 16 + 4 * LANES;
-const bit<32> INSTANCE_REPLICATION = 5;
 
-#define WORD_CHECKED(name, bits) , hdr.values.name
 #define UDP_CHECKED { \
       hdr.ipv4.src, hdr.ipv4.dst, 8w0, hdr.ipv4.protocol, hdr.udp.len, \
       hdr.udp.src_port, hdr.udp.dst_port, hdr.udp.len, \
@@ -157,8 +150,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     register<bit<16>>(SLOTS)   chunks;
     register<workers_t>(SLOTS) wanted;
     register<workers_t>(SLOTS) contributors;
-#define WORD_REGISTER(name, bits) register<bit<bits>>(SLOTS) sum_##name;
-    EACH_WORD(WORD_REGISTER)
+    EACH_WORD(SUM_REGISTER)
 
     counter(JOBS, CounterType.packets_and_bytes) push_new;
     counter(JOBS, CounterType.packets_and_bytes) push_duplicate;
@@ -222,16 +214,10 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         contributors.write(meta.cell, meta.after);
     }
 
-#define PUT(name, bits) sum_##name.write(meta.cell, hdr.values.name);
     action put_values() {
         EACH_WORD(PUT)
     }
 
-#define ADD(name, bits) \
-        bit<bits> so_far_##name; \
-        sum_##name.read(so_far_##name, meta.cell); \
-        hdr.values.name = LANE_ADD(so_far_##name, hdr.values.name, bits); \
-        sum_##name.write(meta.cell, hdr.values.name);
     action add_values() {
         EACH_WORD(ADD)
     }

@@ -83,31 +83,22 @@ struct metadata_t {
 
 #include "include/lower_layers.p4"
 #include "include/forwarding.p4"
+#include "include/slots.p4"
 
-#ifndef SLOTS
-#define SLOTS 512
-#endif
-#if SLOTS < 1 || SLOTS > 32768
-#error "SLOTS must be 1 to 32768 (a slot's two sets are indexed by 16 bits)"
-#endif
+const bool SLOTS_FIT = static_assert(SLOTS >= 1 && SLOTS <= 32768,
+                                     "SLOTS must be 1 to 32768 (a slot's two sets are indexed by 16 bits)");
 #ifndef CELLS
 #define CELLS 1024
 #endif
-#if CELLS < 1 || CELLS > 65535
-#error "CELLS must be 1 to 65535 (a place has 16 bits, and 65535 means none)"
-#endif
+const bool CELLS_FIT = static_assert(CELLS >= 1 && CELLS <= 65535,
+                                     "CELLS must be 1 to 65535 (a place has 16 bits, and 65535 means none)");
 
-#define JOBS 16
 #define CALLERS (JOBS * 64)
 #define POSITIONS 256   // positions of a caller's window
-
-const bit<32> NO_JOB = JOBS;  // where packets are counted that belong to no job
 
 const bit<16> NOTHING_LENGTH = 20 + 8 + 12 + 8;
 const bit<16> ARRAY_LENGTH = NOTHING_LENGTH + 4 * LANES;
 const bit<16> MAP_LENGTH = NOTHING_LENGTH + 6 * PAIRS;
-
-const bit<32> INSTANCE_REPLICATION = 5;
 
 parser NetrpcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
@@ -344,23 +335,23 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
                         && arrived == meta.workers;
     }
 
-#define PUT(name, bits) sum_##name.write(meta.turn, hdr.values.name);
+#define PUT_ARRAY(name, bits) sum_##name.write(meta.turn, hdr.values.name);
     action put_values() {
-        EACH_WORD(PUT)
+        EACH_WORD(PUT_ARRAY)
     }
 
-#define ADD(name, bits) \
+#define ADD_ARRAY(name, bits) \
         bit<bits> so_far_##name; \
         sum_##name.read(so_far_##name, meta.turn); \
         hdr.values.name = LANE_ADD(so_far_##name, hdr.values.name, bits); \
         sum_##name.write(meta.turn, hdr.values.name);
     action add_values() {
-        EACH_WORD(ADD)
+        EACH_WORD(ADD_ARRAY)
     }
 
-#define GET(name, bits) sum_##name.read(hdr.values.name, meta.turn);
+#define GET_ARRAY(name, bits) sum_##name.read(hdr.values.name, meta.turn);
     action get_values() {
-        EACH_WORD(GET)
+        EACH_WORD(GET_ARRAY)
     }
 
     // A pair that is not used touches the job's first place and leaves it as it is.

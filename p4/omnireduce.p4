@@ -94,18 +94,12 @@ struct metadata_t {
 
 #include "include/lower_layers.p4"
 #include "include/forwarding.p4"
+#include "include/slots.p4"
 
-#ifndef SLOTS
-#define SLOTS 512
-#endif
-#if SLOTS < 1 || SLOTS > 32768
-#error "SLOTS must be 1 to 32768 (a slot's two sets are indexed by 16 bits)"
-#endif
+const bool SLOTS_FIT = static_assert(SLOTS >= 1 && SLOTS <= 32768,
+                                     "SLOTS must be 1 to 32768 (a slot's two sets are indexed by 16 bits)");
 
-#define JOBS 16
 #define CELLS (2 * SLOTS)
-
-const bit<32> NO_JOB = JOBS;  // where packets are counted that belong to no job
 
 const bit<16> HEADERS_LENGTH = 20 + 8 + 12 + 8;
 const bit<16> OPENING_LENGTH = HEADERS_LENGTH + 2 * 18;
@@ -116,7 +110,6 @@ const bit<16> APART_GROUP = 0x7fff;
 const bit<16> ENTRY_COPY  = 2;  // 1 is that of every other group's copies
 const bit<16> REST_COPY   = 3;
 
-const bit<32> INSTANCE_REPLICATION = 5;
 const port_t  NO_PARENT = 511;
 
 parser OmnireduceParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
@@ -220,8 +213,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     register<bit<40>>(CELLS)   announcements;
     register<shape_t>(CELLS)   smallest_shapes;
     register<shape_t>(CELLS)   largest_shapes;
-#define WORD_REGISTER(name, bits) register<bit<bits>>(CELLS) sum_##name;
-    EACH_WORD(WORD_REGISTER)
+    EACH_WORD(SUM_REGISTER)
 
     counter(JOBS + 1, CounterType.packets_and_bytes) contribution_new;
     counter(JOBS + 1, CounterType.packets_and_bytes) contribution_duplicate;
@@ -378,22 +370,15 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         largest_shapes.read(hdr.opening.largest, meta.cell);
     }
 
-#define PUT(name, bits) sum_##name.write(meta.cell, hdr.values.name);
     action put_values() {
         EACH_WORD(PUT)
     }
 
-#define ADD(name, bits) \
-        bit<bits> so_far_##name; \
-        sum_##name.read(so_far_##name, meta.cell); \
-        hdr.values.name = LANE_ADD(so_far_##name, hdr.values.name, bits); \
-        sum_##name.write(meta.cell, hdr.values.name);
     action add_values() {
         EACH_WORD(ADD)
     }
 
     // Whatever values the packet brought, it leaves with those of the cell.
-#define GET(name, bits) sum_##name.read(hdr.values.name, meta.cell);
     action get_values() {
         hdr.values.setValid();
         EACH_WORD(GET)

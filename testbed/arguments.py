@@ -81,6 +81,26 @@ def run(command: argparse.ArgumentParser) -> None:
     )
 
 
+def shell(command: argparse.ArgumentParser) -> None:
+    _chosen_scenario(command)
+    command.add_argument(
+        "--commands",
+        type=Path,
+        metavar="FILE",
+        help="carry out the commands in this file instead of asking for them",
+    )
+
+
+def exec_(command: argparse.ArgumentParser) -> None:
+    command.add_argument("node", help="a host or switch of a run on real links, such as h1")
+    command.add_argument(
+        "--run",
+        metavar="DIR",
+        help="the result folder of the run, if several networks have such a node",
+    )
+    command.add_argument("program", nargs="+", metavar="COMMAND", help="the program, after `--`")
+
+
 def _count(text: str) -> int:
     if not (text.isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than 0")
@@ -88,6 +108,11 @@ def _count(text: str) -> int:
 
 
 def _scenario(command: argparse.ArgumentParser, in_json: str) -> None:
+    _chosen_scenario(command)
+    command.add_argument("--json", action="store_true", help=in_json)
+
+
+def _chosen_scenario(command: argparse.ArgumentParser) -> None:
     command.add_argument("scenario", help="a name that `list` prints, or the path of a .yaml file")
     _settings(command)
     command.add_argument(
@@ -97,7 +122,6 @@ def _scenario(command: argparse.ArgumentParser, in_json: str) -> None:
         help="the folder that relative paths in the scenario start from (default: the "
         "scenario's own folder)",
     )
-    command.add_argument("--json", action="store_true", help=in_json)
 
 
 def systems(command: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
+from agglab.testbed.faults import Fault
 from agglab.testbed.plan import Entries
 from agglab.testbed.received import Received
 from agglab.testbed.series.tracks import Record
@@ -84,6 +85,10 @@ class Backend(Protocol):
     ) -> None:
         """Adds an impairment to directions of a link, or removes it again."""
 
+    def expect_fault(self, fault: Fault) -> None:
+        """Gets ready for a fault of a link that was not known when the network was built. Raises
+        ValueError with one line if the network cannot have the fault any more."""
+
     def inject(self, host: str, frames: Sequence[bytes]) -> None:
         """Sends Ethernet frames unchanged from a host, bypassing its workers."""
 
@@ -93,9 +98,16 @@ class Backend(Protocol):
     def start_switch(self, switch: str) -> None:
         """Starts the program of a stopped switch again, with empty registers and tables."""
 
+    def set_program(self, switch: str, program: Any) -> None:
+        """Gives a switch another program, as the backend takes it, from the next `reprogram_switch`
+        or `start_switch` on."""
+
     def reprogram_switch(self, switch: str) -> None:
         """Loads the running switch's program again, which empties registers, entries and
         counters."""
+
+    def entries(self, switch: str) -> Entries:
+        """Returns the entries and groups that a switch has now."""
 
     def counters(self, switch: str, counter: str) -> dict[int, tuple[int, int]] | None:
         """Returns packets and bytes by index (the index of a job in the plan), or None if the

@@ -17,8 +17,8 @@ from agglab.testbed.command_lines import launcher
 from agglab.testbed.errors import CompileError, MachineLacks
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from agglab.testbed.one_thread import import_numpy
-from agglab.testbed.problems import ScenarioError, nearest, one_line, quote
-from p4native.common.printable import plain
+from agglab.testbed.problems import ScenarioError, nearest, quote
+from p4native.common.printable import one_line, plain
 
 if TYPE_CHECKING:
     from agglab.testbed.scenario import Suite
@@ -206,13 +206,15 @@ def _run(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Treats SIGTERM like Ctrl-C: the run ends with a summary, and its folder says that it was
-    interrupted."""
-    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Treats SIGTERM and SIGHUP like Ctrl-C: the run ends with a summary, and its folder says that
+    it was interrupted. SIGHUP stays ignored if it was (nohup)."""
+    others = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    previous = {number: signal.signal(number, signal.default_int_handler) for number in others}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def _clean(options: argparse.Namespace) -> int:
@@ -329,6 +331,24 @@ def _grader(module: str) -> Callable[[list[str]], int]:
     return main
 
 
+def _shell(words: list[str]) -> int:
+    """Opens the prompt. The code that reads packets as a program's parser does belongs to the
+    grader, which is imported by its name."""
+    from importlib import import_module
+
+    from agglab.testbed.shell import command
+
+    with _interruptible():
+        described = import_module("agglab.verification.grading.described")
+        return command.main(words, described.by_program)
+
+
+def _exec(words: list[str]) -> int:
+    from agglab.testbed.shell import exec_command
+
+    return exec_command.main(words)
+
+
 def _no_arguments(command: argparse.ArgumentParser) -> None:
     pass
 
@@ -358,6 +378,17 @@ COMMANDS: Mapping[str, Command] = {
         arguments=arguments.check,
     ),
     "run": Command("run a scenario", run=_run, arguments=arguments.run),
+    "shell": Command(
+        "open a prompt on a scenario's network, in virtual time or on real links",
+        main=_shell,
+        arguments=arguments.shell,
+    ),
+    "exec": Command(
+        "run a program at a host or switch of a run on real links that is going on",
+        main=_exec,
+        arguments=arguments.exec_,
+        computes=False,
+    ),
     "report": Command(
         "write the report of a result folder again", run=_report, arguments=arguments.report
     ),

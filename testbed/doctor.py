@@ -24,9 +24,9 @@ from agglab.testbed.machine_facts import first_line, machine
 from agglab.testbed.network import lacks
 from agglab.testbed.network.machine import PROGRAMS
 from agglab.testbed.network.targets import bmv2
-from agglab.testbed.peers import bmv2_trouble, p4c_trouble
 from agglab.testbed.program import P4C_REMEDY
 from agglab.topologies import Corrupt, Direction, Duplicate, Topology, rack
+from p4native.verification.peers import bmv2_trouble, p4c_trouble
 
 CORES_WANTED = 2
 MEMORY_WANTED_BYTES = 2 << 30

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from p4native.switch.model import Key, Table
+from p4native.switch import Key, Table
 
 MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
 IPV6_BITS = 128

@@ -1,21 +1,18 @@
-"""The exit codes of `agglab`."""
+"""The exit codes of `agglab`: those of the P4 toolchain's commands, and UNDECIDED.
+
+A run is FAILED if an expectation of its scenario does not hold or it was aborted. It is INVALID if
+the scenario, its P4 program or the command line is wrong.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-PASSED = 0
-"""Every expectation of the scenario holds."""
-FAILED = 1
-"""An expectation does not hold, or the run was aborted."""
-INVALID = 2
-"""The scenario, its P4 program or the command line is wrong."""
-LACKING = 3
-"""The machine lacks something; a message has named it."""
+from p4native.common.exit_codes import FAILED, INTERRUPTED, INVALID, LACKING, PASSED
+
+__all__ = ["FAILED", "INTERRUPTED", "INVALID", "LACKING", "PASSED", "UNDECIDED", "together"]
 UNDECIDED = 4
 """The run cannot be judged: the program or a lack of processors explains what happened."""
-INTERRUPTED = 130
-"""The run was interrupted; shells use the same code for SIGINT."""
 
 
 def together(codes: Iterable[int]) -> int:

@@ -3,20 +3,25 @@ reads the counters. Stops and removes everything that it has started."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from agglab.testbed import buffers
 from agglab.testbed.backend import Backend
 from agglab.testbed.captures import losses, merged
 from agglab.testbed.captures.dissectors import SCRIPT, of_programs
 from agglab.testbed.control.assembly import conductor
+from agglab.testbed.control.conductor import Conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
+from agglab.testbed.faults import AtChunk
 from agglab.testbed.measurements import Measurements, collect, declared_counters
+from agglab.testbed.plan import Entries
 from agglab.testbed.prepare import Prepared
+from agglab.testbed.program import Programs
 from agglab.testbed.program_state import NAME as PROGRAM_FILE
 from agglab.testbed.program_state import counter_meter, own_counters
 from agglab.testbed.progress import Progress
@@ -26,6 +31,9 @@ from agglab.testbed.scratch import note_elsewhere
 from agglab.testbed.series import latency, rows
 from agglab.testbed.series.rows import table
 from agglab.testbed.series.tracks import Record
+
+EVENTS = "events.jsonl"
+"""The file of a run's events in its result folder."""
 
 
 class Experiment:
@@ -43,8 +51,7 @@ class Experiment:
     ) -> None:
         """whose: the prefix of progress lines if several runs take turns."""
         self.resolved = resolved
-        self.programs = prepared.programs
-        self.fill = prepared.fill
+        self.prepared = prepared
         self.folder = folder
         self.scratch = scratch
         self.system = resolved.system
@@ -60,22 +67,64 @@ class Experiment:
         """Does the same as `measure`, but as a generator that yields at each turn of
         `Conductor.turns`. Returns the measurements. The first turn builds everything, and the last
         removes it. Closing the generator also removes it."""
+        with self.built() as (backend, run, log):
+            outcome = yield from run.turns()
+            log.add("end")
+            measured = self._collected(backend, outcome)
+        # Only a switch that has ended has written all that it captured.
+        self._merge_captures(measured)
+        return measured
+
+    @contextlib.contextmanager
+    def built(
+        self, by_hand: bool = False, pause: AtChunk | None = None
+    ) -> Iterator[tuple[Backend, Conductor, EventLog]]:
+        """Builds the network, and removes it in the end. Yields it with the conductor of the run,
+        which has not begun, and the run's log. by_hand, pause: see assembly.conductor."""
         note_elsewhere(self.scratch.parent, self.sums)
         self.sums.mkdir()
         self.scratch.mkdir()
         try:
-            return (yield from self._measured())
+            with self._backend() as backend, self._log(backend) as log:
+                log.add("start", scenario=self.resolved.name, seed=self.resolved.seed)
+                parts = (self.resolved, backend, log, self.progress, self._fill)
+                run = conductor(*parts, by_hand, pause)
+                yield backend, run, log
         finally:
             shutil.rmtree(self.sums)
             self.progress.close()
 
-    def _measured(self) -> Generator[None, None, Measurements]:
-        log = self.folder.path / "events.jsonl"
-        with self._backend() as backend:
-            measured = yield from self._in(backend, log)
-        # Only a switch that has ended has written all that it captured.
-        self._merge_captures(measured)
-        return measured
+    @property
+    def programs(self) -> Programs:
+        return self.prepared.programs
+
+    def _fill(self, switch: str, entries: Entries) -> Entries:
+        """Adds the scenario's own entries to those of a switch."""
+        return self.prepared.fill(switch, entries)
+
+    def _log(self, backend: Backend) -> contextlib.closing[EventLog]:
+        return contextlib.closing(EventLog(self.folder.path / EVENTS, backend.now_ns))
+
+    def reload(self, backend: Backend, prepared: Prepared) -> None:
+        """Gives the switches other programs, which they have when they are next reprogrammed."""
+        self.prepared = prepared
+        for switch, program in self._loadable().items():
+            backend.set_program(switch, program)
+
+    def _loadable(self) -> dict[str, Any]:
+        """Returns the programs of the switches in the form that the backend takes."""
+        log = self.resolved.scenario.switch.log
+        if self.resolved.virtual:
+            from agglab.testbed.virtual import Wanted, built
+
+            jsons = {switch: program.json for switch, program in self.programs.items()}
+            return dict(built(jsons, Wanted(level=log).detail))
+        from agglab.testbed.network.targets import choose
+
+        return {
+            switch: choose(self.resolved.target, program.json, program.p4info, log)
+            for switch, program in self.programs.items()
+        }
 
     def _backend(self) -> Backend:
         """Returns a new backend. Its module is imported here, because each backend needs packages
@@ -84,33 +133,26 @@ class Experiment:
         if pcaps := self._pcaps:
             pcaps.mkdir(exist_ok=True)
             (pcaps / SCRIPT).write_text(of_programs(self.programs.values()))
-        log = resolved.scenario.switch.log
         if resolved.virtual:
-            from agglab.testbed.virtual import VirtualBackend, Wanted, built
+            from agglab.testbed.virtual import VirtualBackend, Wanted
 
-            jsons = {switch: program.json for switch, program in self.programs.items()}
-            wanted = Wanted(pcaps, self.folder.logs, log)
+            wanted = Wanted(pcaps, self.folder.logs, resolved.scenario.switch.log)
             return VirtualBackend(
                 resolved.graph,
                 resolved.seed,
-                built(jsons, wanted.detail),
+                self._loadable(),
                 sample_ns=resolved.sample_ns,
                 slot_meter=self.system.slot_meter(resolved) if resolved.sample_ns else None,
                 counter_meter=counter_meter(self.programs, declared_counters(self.system)),
                 wanted=wanted,
             )
         from agglab.testbed.mininet_backend import MininetBackend
-        from agglab.testbed.network.targets import choose
 
-        targets = {
-            switch: choose(resolved.target, program.json, program.p4info, log)
-            for switch, program in self.programs.items()
-        }
         return MininetBackend(
             resolved.graph,
             resolved.seed,
             resolved.faults,
-            targets,
+            self._loadable(),
             self.scratch,
             self.folder.logs,
             self.sums,
@@ -125,18 +167,6 @@ class Experiment:
     def _pcaps(self) -> Path | None:
         """The folder of the switches' captures, if the scenario wants them."""
         return self.folder.path / "pcap" if self.resolved.scenario.switch.pcap else None
-
-    def _in(self, backend: Backend, path: Path) -> Generator[None, None, Measurements]:
-        """Conducts the run. path: the file for its events."""
-        log = EventLog(path, backend.now_ns)
-        try:
-            log.add("start", scenario=self.resolved.name, seed=self.resolved.seed)
-            run = conductor(self.resolved, backend, log, self.progress, self.fill)
-            outcome = yield from run.turns()
-            log.add("end")
-            return self._collected(backend, outcome)
-        finally:
-            log.close()
 
     def _progress(self, stream: TextIO, whose: str) -> Progress:
         bits = self.system.chunk_bits(self.resolved)

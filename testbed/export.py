@@ -24,7 +24,7 @@ from agglab.testbed.scenario import find, load
 from agglab.topologies import Link, LinkEnd, Topology
 from agglab.topologies.graph import PREFIX_LENGTH
 from p4native.common.object_names import full_name
-from p4native.switch.program import Program as Described
+from p4native.switch import Program as Described
 
 GRPC_PORT = 9559
 MBIT = 10**6

@@ -30,7 +30,12 @@ class AtChunk:
     chunk: int
 
 
-Trigger: TypeAlias = "AtTime | AtChunk"
+@dataclass(frozen=True)
+class AtOnce:
+    """The moment at which somebody asks for the fault at the prompt of `agglab shell`."""
+
+
+Trigger: TypeAlias = "AtTime | AtChunk | AtOnce"
 
 Claim: TypeAlias = "tuple[object, ...]"
 """A value that names what a fault occupies while it lasts. Two faults with equal claims must not

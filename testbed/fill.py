@@ -17,9 +17,8 @@ from agglab.testbed.own_entries import load, read
 from agglab.testbed.plan import Entries
 from agglab.testbed.problems import Problem, ScenarioError, Where
 from p4native.bmv2.errors import ControlError
-from p4native.switch.errors import PipelineError
-from p4native.switch.files import read_bytes
-from p4native.switch.program import Program
+from p4native.common.files import read_bytes
+from p4native.switch import PipelineError, Program
 
 ANSWER_S = 10.0
 """How long to wait for a switch to answer."""

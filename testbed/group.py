@@ -21,14 +21,13 @@ from agglab.testbed.experiment import Experiment
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute
 from agglab.testbed.prepare import Prepared
-from agglab.testbed.problems import one_line
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point
 from agglab.testbed.second_opinion import Opinion, second_opinion
 from agglab.testbed.terminal import cannot_write, is_full
 from p4native.common.c_build import BuildError
-from p4native.common.printable import plain
-from p4native.switch.errors import PipelineError
+from p4native.common.printable import one_line, plain
+from p4native.switch import PipelineError
 
 Turns = Generator[None, None, None]
 

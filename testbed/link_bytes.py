@@ -53,7 +53,7 @@ def compare(
     unclear, expected = _unclear(resolved, measured), {}
     if not unclear:
         try:
-            expected, unclear = _expected(resolved, measured), _under_way(measured)
+            expected, unclear = _expected(resolved, measured), _uncounted_end(measured)
         except Unpredictable as error:
             unclear = str(error)
     for ways in links.values():
@@ -122,10 +122,16 @@ def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
     return resolved.system.unpredictable(resolved)
 
 
-def _under_way(measured: Measurements) -> str:
-    """Returns whose packets were still under way at the end; empty if all had arrived."""
-    late = [result.job.name for result in measured.outcome.jobs if not result.settled]
-    return f"packets of {late[0]} were still under way when its agents were stopped" if late else ""
+def _uncounted_end(measured: Measurements) -> str:
+    """Returns which agents did not count to the end what they sent: those whose program ended
+    early, or that still had packets under way at the end. Empty if there are none."""
+    for result in measured.outcome.jobs:
+        if result.ended_early:
+            return f"{result.ended_early[0]} ended early, and its last counts are lost with it"
+        if not result.settled:
+            name = result.job.name
+            return f"packets of {name} were still under way when its agents were stopped"
+    return ""
 
 
 def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Expected]:

@@ -41,8 +41,7 @@ from agglab.topologies import Topology, interface_name
 from agglab.topologies.graph import Impairment
 from p4native.common.c_build import BuildError
 from p4native.common.contexts import BuiltOnEntry
-from p4native.switch.errors import PipelineError
-from p4native.switch.io.build import loop_library
+from p4native.switch import PipelineError, loop_library
 
 ARRAYS = ("result", "sums", "out")
 """The fields of Received for every kind of workload."""
@@ -78,7 +77,7 @@ class MininetBackend(BuiltOnEntry):
         MininetNetwork)."""
         super().__init__()
         self._topology = topology
-        self._targets = targets
+        self._targets = dict(targets)
         self._counters = tuple(dict.fromkeys(counters))
         self._logs, self._sums, self._start_s = logs, sums, start_s
         self._network = MininetNetwork(topology, seed, scratch, logs, pcaps, faults, buffered)
@@ -222,6 +221,14 @@ class MininetBackend(BuiltOnEntry):
     ) -> None:
         self._network.set_impairment(fault, link, directions, impairment, on)
 
+    def expect_fault(self, fault: Fault) -> None:
+        self._network.expect_fault(fault)
+
+    def enter(self, node: str) -> list[str]:
+        """Returns the words that start a program in the namespace of a host or switch when they
+        precede its command."""
+        return ["mnexec", "-a", str(self._network.mininet[node].pid)]
+
     def inject(self, host: str, frames: Sequence[bytes]) -> None:
         link = self._injectors.get(host)
         if link is None:
@@ -250,9 +257,12 @@ class MininetBackend(BuiltOnEntry):
             switch, self._targets[switch], self._start_s
         )
 
+    def set_program(self, switch: str, program: Target) -> None:
+        self._targets[switch] = program
+
     def reprogram_switch(self, switch: str) -> None:
         self._keep_counts(switch)
-        self._switches[switch].reprogram()
+        self._switches[switch].reprogram(self._targets[switch])
 
     def _keep_counts(self, switch: str) -> None:
         """Stores the current counts of a switch, which is about to lose them."""
@@ -265,6 +275,9 @@ class MininetBackend(BuiltOnEntry):
             return self._switches[switch].read_counter(counter)
         except ValueError:
             return None
+
+    def entries(self, switch: str) -> Entries:
+        return self._switches[switch].entries
 
     def counters(self, switch: str, counter: str) -> dict[int, Count] | None:
         cells = self._read_counter(switch, counter)

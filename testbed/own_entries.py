@@ -15,10 +15,9 @@ from typing import Any, cast
 from agglab.testbed.entry_values import Wrong, matches, number
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
 from agglab.testbed.problems import Problem, ScenarioError, Where, nearest
+from p4native.common.files import read_text
 from p4native.common.object_names import is_called, matching
-from p4native.switch.files import read_text
-from p4native.switch.model import Action, Table
-from p4native.switch.program import Program
+from p4native.switch import Action, Program, Table
 
 NOTHING = Entries((), {})
 OF_FILE = ("table_entries", "multicast_group_entries", "clone_session_entries")

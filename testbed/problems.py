@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from p4native.common.printable import one_line
+
 
 @dataclass(frozen=True)
 class Where:
@@ -55,12 +57,6 @@ def problem_of(source: object, what: str, allowed: str = "", path: str = "") -> 
     """Returns the error of a single problem. source: the file or the word that has it. path: the
     key's path in the file."""
     return ScenarioError([Problem(Where(str(source)), path, what, allowed)])
-
-
-def one_line(text: str, limit: int = 400) -> str:
-    """Returns the text without line breaks and control characters, cut at `limit` characters."""
-    printable = "".join(c if c.isprintable() else " " for c in text)
-    return printable if len(printable) <= limit else printable[: limit - 3] + "..."
 
 
 def quote(text: str, limit: int = 60) -> str:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agglab.testbed.problems import one_line
 from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
+from p4native.common.printable import one_line
 
 LINES_MAX = 10
 ALIKE_MAX = 3

@@ -60,7 +60,7 @@ def run(
     if scheduler:
         dask_points.check(scheduler, bool(suite.axes))
     else:
-        _check_machine(suite)
+        check_machine(suite)
     prepared = compile_points(suite.points)
     every = [program for own in prepared for program in own.programs.values()]
     load_workers(suite.points)
@@ -73,7 +73,7 @@ def run(
         folder.write("scenario.yaml", asked)
         folder.write_json("manifest.json", manifest(suite, every, settings))
         points = Points(suite, prepared, folder, processes_for(suite, processes), out, scheduler)
-        code = _contained(suite, points.run, bool(scheduler))
+        code = contained(suite, points.run, bool(scheduler))
         metrics = _conclude(suite, folder, code, out)
     if metrics_out:
         print((folder.path / "metrics.json").read_text(), end="", file=metrics_out, flush=True)
@@ -94,7 +94,8 @@ def _earlier(path: Path, suite: Suite, asked: str) -> RunFolder:
     return RunFolder(path, new=False)
 
 
-def _check_machine(suite: Suite) -> None:
+def check_machine(suite: Suite) -> None:
+    """Raises MachineLacks if this machine lacks something that the runs need."""
     check_usable()
     for group in suite.groups:
         runs = [point.resolved for point in group]
@@ -122,7 +123,7 @@ def _check_machine(suite: Suite) -> None:
             raise MachineLacks(what, "use fewer elements, workers or slots")
 
 
-def _contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> int:
+def contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> int:
     """Runs the suite by calling `run`. Runs on real links are put into new namespaces. Virtual
     networks and runs on other machines need no isolation."""
     if not is_elsewhere and any(not point.resolved.virtual for point in suite.points):

@@ -53,6 +53,14 @@ def note_elsewhere(scratch: Path, path: Path) -> None:
         notes.write(json.dumps(os.fsdecode(path.absolute())) + "\n")
 
 
+def in_use() -> list[Path]:
+    """Returns the scratch folders of this user's runs that are going on."""
+    with contextlib.suppress(MachineLacks), _guard() as state:
+        folders = [each for each in sorted(state.glob(f"{PREFIX}*")) if _is_folder(each)]
+        return [each for each in folders if _is_locked(each / LOCK)]
+    return []
+
+
 def remove_stale() -> list[str]:
     """Removes the scratch folders of runs that were killed, and the paths outside them that these
     runs noted. Returns all removed paths. If this user has no state folder, there is nothing to

@@ -47,6 +47,8 @@ def unused_keys(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "switch.partition", "a single job has all slots"
     if virtual and scenario.timeouts.start_s != Timeouts().start_s:
         yield "timeouts.start", "in virtual time switches and agents are ready at once"
+    if scenario.pause_at is not None:
+        yield "pause_at", "only `agglab shell` stops there"
     if not scenario.series.record and scenario.series.every_s != Series().every_s:
         yield "series.every", "nothing is recorded with `series.record: false`"
     for path, job in _workloads(scenario):

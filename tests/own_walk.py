@@ -37,13 +37,13 @@ class Walk:
                 commands += self._placing(text.splitlines())
             elif language == "yaml":
                 self._line("maximum.yaml", text)
-            elif language == "p4" and before == "In `mine/maximum.p4`, replace this line:":
+            elif language == "p4" and before == "In `mine/include/lanes.p4`, replace this line:":
                 old = text
             elif language == "p4" and before == "by these:":
-                self._change("maximum.p4", old, text)
+                self._change("include/lanes.p4", old, text)
             elif language == "p4":
                 assert before.endswith("in front of `#define ADD`:"), before
-                self._change("maximum.p4", "#define ADD", f"{text}#define ADD")
+                self._change("include/lanes.p4", "#define ADD", f"{text}#define ADD")
             else:
                 assert language == "toml", f"nobody knows what to do with: {before}"
         return commands

@@ -1,2 +1,2 @@
-"""Checks of the compiler, the switch and the protocols. This package imports `testbed`; no other
-package imports this one."""
+"""Checks of the protocols and of what the laboratory reads. This package imports `testbed`; no
+other package imports this one."""

@@ -1,4 +1,4 @@
-"""Checks the compiler, the switch and the protocols: `python -m agglab.verification COMMAND`."""
+"""Checks the protocols and what the laboratory reads: `python -m agglab.verification COMMAND`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from agglab.testbed.exit_codes import INTERRUPTED, INVALID, PASSED
 
 USAGE = f"""usage: {module("agglab.verification")} COMMAND ...
 
-  stf          run packet tests (.stf)
   explore      search for schedules of faults that break a protocol
   sweep        run every system with many seeds and losses, and see what is reported
-  conformance  compare with p4c and BMv2: programs, packet tests, sums, random programs
+  conformance  compare with p4c and BMv2: programs, packet tests, sums
   fuzz         malformed inputs of every kind, under sanitizers
   mutants      put faults into Agglab, one at a time, and see which check catches each
   faulty-programs

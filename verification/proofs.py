@@ -32,16 +32,16 @@ class Proofs:
     these worlds. exhaust: tries every order of events of small cases and raises walk.FaultFound; it
     takes (P4 program, steps, where to print). script: makes a packet test for a number of lanes,
     whose entries and frames `fuzz` uses to start from. options: draws the system's own keys for
-    `explore`, as an object of the system's class `options`. Without it, schedules use the default
-    values. repeats: returns the most packets that agents may have sent again although nothing was
-    lost or late, because of how the system works; it takes the scenario and the counters of each
-    switch.
+    `explore`, as an object of the system's class `options`, for a number of jobs. Without it,
+    schedules use the default values. repeats: returns the most packets that agents may have sent
+    again although nothing was lost or late, because of how the system works; it takes the scenario
+    and the counters of each switch.
     """
 
     walks: Callable[[CompiledProgram], walk.System[Any]] | None = None
     exhaust: Callable[[Path, int, TextIO], None] | None = None
     script: Callable[[int], str] | None = None
-    options: Callable[[Random], object] | None = None
+    options: Callable[[Random, int], object] | None = None
     repeats: Callable[[ResolvedScenario, Mapping[str, Mapping[str, Cells]]], int] | None = None
 
 

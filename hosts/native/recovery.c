@@ -199,10 +199,17 @@ static struct timeouts timeouts_of(const struct recovery *r)
 	return timeouts;
 }
 
+/* By how much longer than a measured round trip the packet's may take: at most in proportion to the weights, since a
+ * part of each round trip does not depend on them. */
+static int64_t longer_ns(const struct recovery *r, const struct pending *p)
+{
+	return is_measured(r, p) || !r->weight ? 0 : r->srtt_ns * (p->weight - r->weight) / r->weight;
+}
+
 static int64_t due_ns(const struct recovery *r, const struct timeouts *timeouts, const struct pending *p)
 {
 	int measured = is_measured(r, p);
-	int64_t since = p->sent_ns;
+	int64_t since = p->sent_ns + longer_ns(r, p);
 
 	if (overtaken(r, p->order))
 		return since + timeouts->gap_ns[measured];
@@ -222,14 +229,14 @@ static int64_t ask_due_ns(const struct recovery *r, const struct pending *p)
 	return p->sent_ns < first ? first : p->sent_ns + (next < r->max_rto_ns ? next : r->max_rto_ns);
 }
 
-/* When a packet is sent again as a loss probe. It is larger than all that have been answered, so nobody knows how long
- * its answer takes, and packets have been lost before. The timeout after a silence has to be long, since other workers
+/* When a packet is sent again as a loss probe. Only openings have been answered, so nobody knows how long its answer
+ * takes, and packets have been lost before. The timeout after a silence has to be long, since other workers
  * may be late. But a single answer is enough to mark everything that was sent before as overtaken. */
 static int64_t loss_probe_ns(const struct recovery *r, const struct pending *p)
 {
 	int64_t since = p->first_sent_ns > r->progress_ns ? p->first_sent_ns : r->progress_ns;
 
-	if (!r->lossy || is_measured(r, p) || r->loss_probes == LOSS_PROBES)
+	if (!r->lossy || is_measured(r, p) || r->weight || r->loss_probes == LOSS_PROBES)
 		return INT64_MAX;
 	return since + r->delays_ns + ((r->initial_rto_ns - r->delays_ns) >> (LOSS_PROBES - r->loss_probes));
 }

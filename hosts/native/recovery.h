@@ -24,7 +24,7 @@ struct pending {
 	uint64_t first_order;  /* number of the first transmission */
 	uint16_t attempt;      /* how often it was sent again, at most 255: as in its datagram */
 	uint8_t waiting;       /* state of the wait; there cannot be an answer while it is QUEUED */
-	uint8_t weight;        /* set by the owner: larger for larger packets, whose answers take longer */
+	uint8_t weight;        /* set by the owner: in proportion to the bytes of packet and answer; 0: it opens a round */
 	uint8_t spare[4];
 };
 

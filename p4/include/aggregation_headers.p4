@@ -9,11 +9,7 @@
 
 typedef bit<144> shape_t;  // what a worker reduces in a round, and how: docs/protocol.md
 
-#ifdef DEADLINE
-const bit<8> VERSION = 2;  // presence_t follows the header
-#else
 const bit<8> VERSION = 1;
-#endif
 const bit<8> RESULT  = 0x80;  // the bit of a kind that tells a result from a contribution
 
 header aggregation_t {
@@ -32,7 +28,6 @@ header opening_t {
     shape_t largest;
 }
 
-#define WORD_FIELD(name, bits) bit<bits> name;
 header values_t {
     EACH_WORD(WORD_FIELD)
 }
@@ -44,7 +39,6 @@ header values_t {
       hdr.udp.src_port, hdr.udp.dst_port, hdr.udp.len, \
       hdr.aggregation.version, hdr.aggregation.kind, hdr.aggregation.job, hdr.aggregation.slot, \
       hdr.aggregation.exponent, hdr.aggregation.attempt, hdr.aggregation.tag
-#define WORD_CHECKED(name, bits) , hdr.values.name
 #define BODY_CHECKED \
       hdr.opening.smallest, hdr.opening.largest EACH_WORD(WORD_CHECKED)
 

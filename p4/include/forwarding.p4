@@ -11,6 +11,7 @@
 #define FORWARDING_P4
 
 const bit<16> FLOOD_GROUP = 1;
+const bit<32> INSTANCE_REPLICATION = 5;  // of each copy of a frame that was flooded, or sent to another group
 
 control Forwarding(inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {

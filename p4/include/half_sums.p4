@@ -1,9 +1,19 @@
-// The part of the control Aggregation that sums halves exactly (docs/numbers.md). Every finite half is a whole number of
-// units, the smallest subnormal. A slot has BINS accumulators for each half, as 32 exponents share a bin: in bin i, 1
-// stands for 2^(32 * i) units. An accumulator:
+// Sums of floats of 16 bits ("halves"), exact until they are rounded (docs/numbers.md). Every finite half is a whole
+// number of units, the smallest subnormal. A slot has BINS accumulators for each half, as 32 exponents share a bin: in
+// bin i, 1 stands for 2^(32 * i) units. An accumulator:
 //   bits 0-59  START(i) and the sum of what was added to bin i, which is below 2^46 in magnitude
 //   bit 60     some addend was not -0      bit 62     some addend was +Inf
 //   bit 61     some addend was -Inf        bit 63     some addend was NaN
+//
+// The format is that of float16.p4 or bfloat16.p4: FRACTION_BITS, BINS, INFINITY, QUIET_NAN, and how bins become one
+// number. GATHER sets `negative`, `flags` and the magnitude of a sum without its `moved` lowest bits. If one of these
+// bits is set, so is the lowest bit of the magnitude, which has 25 bits or more then. EACH_MOVE finds its leading 1.
+#ifndef HALF_SUMS_P4
+#define HALF_SUMS_P4
+
+#define FIELD 14:FRACTION_BITS
+#define FRACTION FRACTION_BITS - 1:0
+
 #define SUM_BITS       ((64w1 << 60) - 1)
 #define NOT_MINUS_ZERO (64w1 << 60)
 #define MINUS_INFINITY (64w1 << 61)
@@ -16,6 +26,11 @@
 
 #define CELL_BINS (2 * LANES * BINS)
 
+#define SUM (accumulator & SUM_BITS)
+#define SUM_OR_NEGATED(i) (negative == 0 ? SUM : 2 * START(i) - SUM)
+#define MOVE(by) place = (magnitude >> (place + FRACTION_BITS + by)) != 0 ? place + by : place;
+
+control HalfSums(inout headers_t hdr, inout metadata_t meta) {
     register<bit<64>>(CELLS * CELL_BINS) halves;
 
     action clear_halves() {
@@ -47,53 +62,6 @@
         }
     }
 
-// GATHER sets `negative`, `flags` and the magnitude of a sum without its `moved` lowest bits. If one of these bits is
-// set, so is the lowest bit of the magnitude, which has 25 bits or more then.
-#define SUM (accumulator & SUM_BITS)
-#define SUM_OR_NEGATED(i) (negative == 0 ? SUM : 2 * START(i) - SUM)
-#if BINS == 1
-#define GATHER \
-            halves.read(accumulator, bin); \
-            flags = accumulator[63:60]; \
-            negative = ~accumulator[50:50]; \
-            magnitude = SUM_OR_NEGATED(0) & (START(0) - 1); \
-            moved = 0;
-#define EACH_MOVE MOVE(16) MOVE(8) MOVE(4) MOVE(2) MOVE(1)
-#else
-#define EACH_UPPER_BIN(F) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
-// Goes through the bins upwards, with the carry of the bin below: first for the sign and the flags, then for the words
-// of 32 bits of the magnitude.
-#define ADD_FOR_SIGN(i) \
-            halves.read(accumulator, bin + i); \
-            flags = flags | accumulator[63:60]; \
-            carried = (carried >> 32) + SUM;
-#define ADD_FOR_WORD(i) \
-            halves.read(accumulator, bin + i); \
-            carried = (carried >> 32) + SUM_OR_NEGATED(i); \
-            TAKE_WORD(i, carried[31:0])
-#define TAKE_WORD(i, bits) \
-            word = bits; \
-            magnitude = word == 0 ? magnitude : (bit<64>)(word ++ below); \
-            moved = word == 0 ? moved : 32 * i - 24; \
-            below = word[31:8] | (word[7:0] == 0 && below == 0 ? 24w0 : 1);
-#define GATHER \
-            bit<64> carried = 0; \
-            bit<32> word; \
-            flags = 0; \
-            ADD_FOR_SIGN(0) EACH_UPPER_BIN(ADD_FOR_SIGN) \
-            negative = ~carried[50:50]; \
-            halves.read(accumulator, bin); \
-            carried = SUM_OR_NEGATED(0); \
-            magnitude = (bit<64>)carried[31:0]; \
-            moved = 0; \
-            bit<24> below = carried[31:8] | (carried[7:0] == 0 ? 24w0 : 1); \
-            EACH_UPPER_BIN(ADD_FOR_WORD) \
-            TAKE_WORD(8, (bit<32>)carried[49:32])
-#define EACH_MOVE MOVE(32) MOVE(16) MOVE(8) MOVE(4) MOVE(2) MOVE(1)
-#endif
-
-#define MOVE(by) place = (magnitude >> (place + FRACTION_BITS + by)) != 0 ? place + by : place;
-
     // Replaces the packet's halves by the sums, rounded to nearest, ties to even. The magnitude of a sum is moved down
     // until the leading 1 and the fraction are left. The leading 1 makes the exponent field one more than it was moved
     // by; a subnormal is not moved.
@@ -118,3 +86,19 @@
             hdr.quads[i >> 2].halves = hdr.quads[i >> 2].halves[47:0] ++ half;
         }
     }
+
+    // Each action is called once, because every call copies its code. A partial sum is rounded before it goes up, too.
+    apply {
+        if (hdr.quads[0].isValid() && meta.counted) {
+            if (meta.before == 0) {
+                clear_halves();
+            }
+            take_halves();
+        }
+        if (hdr.quads[0].isValid() && meta.answered) {
+            give_halves();
+        }
+    }
+}
+
+#endif

@@ -1,6 +1,7 @@
 // LANES 32-bit lanes as wide words: FULL_WORDS words of 64 lanes, w0 first on the wire, and one shorter word, tail,
 // for the rest. A word has 64 lanes because p4c accepts words of at most 2048 bits. P4 has no loops over
-// registers, so EACH_WORD(F) writes F(name, bits) once for every word.
+// registers, so EACH_WORD(F) writes F(name, bits) once for every word. This file has all that is written so: the
+// fields of a header `values`, the registers of sums of CELLS cells, and what actions do with the two.
 #ifndef LANES_P4
 #define LANES_P4
 
@@ -23,6 +24,24 @@ const bit<2048> TOP_2048 = ~LOW_2048;           // every lane's top bit
 // bit is the exclusive or of both top bits and the carry into it.
 #define LANE_ADD(a, b, bits) ((((a) & (bit<bits>)LOW_2048) + ((b) & (bit<bits>)LOW_2048)) \
                               ^ (((a) ^ (b)) & (bit<bits>)TOP_2048))
+
+#define WORD_FIELD(name, bits)   bit<bits> name;
+#define WORD_CHECKED(name, bits) , hdr.values.name
+#define SUM_REGISTER(name, bits) register<bit<bits>>(CELLS) sum_##name;
+
+// What one word of a packet does to the cell `meta.cell`, or the cell to it.
+#define PUT(name, bits) sum_##name.write(meta.cell, hdr.values.name);
+#define ADD(name, bits) \
+        bit<bits> so_far_##name; \
+        sum_##name.read(so_far_##name, meta.cell); \
+        hdr.values.name = LANE_ADD(so_far_##name, hdr.values.name, bits); \
+        sum_##name.write(meta.cell, hdr.values.name);
+#define GET(name, bits) sum_##name.read(hdr.values.name, meta.cell);
+#define SWAP(name, bits) \
+        bit<bits> evicted_##name; \
+        sum_##name.read(evicted_##name, meta.cell); \
+        sum_##name.write(meta.cell, hdr.values.name); \
+        hdr.values.name = evicted_##name;
 
 #if LANES < 64
 #define FULL_WORDS 0

@@ -5,22 +5,22 @@
 #ifndef NARROW_P4
 #define NARROW_P4
 
-#if LANES % 2 != 0
-#error "LANES must be even where contributions are narrow: they have half as many bits"
-#endif
+#include "lanes.p4"
 
-#if WIRE_BITS == 16
-const bit<8>    NARROW = 4;
-const bit<64>   LOWER_HALVES_64 = 0x0000ffff0000ffff;  // the lower half of each unit
-#elif WIRE_BITS == 8
-const bit<8>    NARROW = 5;
-const bit<64>   LOWER_HALVES_64 = 0x00ff00ff00ff00ff;
-#elif WIRE_BITS == 4
-const bit<8>    NARROW = 6;
-const bit<64>   LOWER_HALVES_64 = 0x0f0f0f0f0f0f0f0f;
-#else
-#error "WIRE_BITS must be 16, 8 or 4"
+#ifndef WIRE_BITS
+#define WIRE_BITS 16
 #endif
+const bool WIRE_BITS_FIT = static_assert(WIRE_BITS == 16 || WIRE_BITS == 8 || WIRE_BITS == 4,
+                                         "WIRE_BITS must be 16, 8 or 4");
+const bool LANES_FIT = static_assert(LANES % 2 == 0,
+                                     "LANES must be even: narrow contributions have half as many bits");
+
+const bit<8> NARROW16 = 4;
+const bit<8> NARROW8  = 5;
+const bit<8> NARROW4  = 6;
+const bit<8> NARROW   = WIRE_BITS == 16 ? NARROW16 : (WIRE_BITS == 8 ? NARROW8 : NARROW4);
+
+const bit<64>   LOWER_HALVES_64   = 0xffffffffffffffff / ((1 << WIRE_BITS) + 1);  // the lower half of each unit
 const bit<128>  LOWER_HALVES_128  = LOWER_HALVES_64 ++ LOWER_HALVES_64;
 const bit<256>  LOWER_HALVES_256  = LOWER_HALVES_128 ++ LOWER_HALVES_128;
 const bit<512>  LOWER_HALVES_512  = LOWER_HALVES_256 ++ LOWER_HALVES_256;

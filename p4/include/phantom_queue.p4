@@ -1,7 +1,7 @@
 // How long a packet would wait in front of a link if the link's queue were here. The targets do not show real queues:
-// those of the emulated links lie outside of the switch, where enq_qdepth and deq_qdepth are 0 (docs/switch.md). So a
-// program that marks or refuses packets where a link is busy keeps account of it: each packet takes its bytes' time on
-// the link, one after the other.
+// those of the emulated links lie outside of the switch, where enq_qdepth and deq_qdepth are 0 (switch.md in
+// toolchain/docs). So a program that marks or refuses packets where a link is busy keeps account of it: each packet
+// takes its bytes' time on the link, one after the other.
 #ifndef PHANTOM_QUEUE_P4
 #define PHANTOM_QUEUE_P4
 

@@ -9,6 +9,7 @@
 #include "quantise.h"
 
 #define LOSSY_RTO_NS 1000000
+#define BYTES_PER_WEIGHT 64
 
 static uint64_t first_element(const struct netrpc_caller *c, uint32_t chunk)
 {
@@ -35,6 +36,30 @@ static uint8_t *frame_of(const struct netrpc_caller *c, uint32_t position)
 	return c->frames + position * c->frame_stride;
 }
 
+static uint32_t body_bytes_of(const struct netrpc_caller *c, uint8_t kind)
+{
+	switch (kind) {
+	case NETRPC_ARRAY:
+		return 4 * c->lanes;
+	case NETRPC_MAP:
+		return NETRPC_MAP_BYTES;
+	case NETRPC_KEYS:
+		return NETRPC_KEYS_BYTES;
+	default:
+		return 0;
+	}
+}
+
+/* Calls differ in length, and so do their answers: a round trip says little about a call that loads links more. */
+static uint8_t weight_of(const struct netrpc_caller *c, const struct netrpc_call *call)
+{
+	uint32_t headers = 2 * (NETRPC_LOWER_HEADER_BYTES + NETRPC_HEADER_BYTES);
+	uint32_t bodies = call->length - NETRPC_HEADER_BYTES + body_bytes_of(c, call->answer_kind);
+	uint32_t weight = (headers + bodies) / BYTES_PER_WEIGHT;
+
+	return (uint8_t)(weight < UINT8_MAX ? weight : UINT8_MAX);
+}
+
 void netrpc_post(struct netrpc_caller *c, uint32_t position, uint8_t word, uint32_t body_bytes)
 {
 	struct netrpc_call *call = &c->calls[position];
@@ -51,6 +76,7 @@ void netrpc_post(struct netrpc_caller *c, uint32_t position, uint8_t word, uint3
 
 	memcpy(frame_of(c, position), &header, sizeof(header));
 	call->length = NETRPC_HEADER_BYTES + body_bytes;
+	call->pending.weight = weight_of(c, call);
 	recovery_prepare(&c->recovery, &call->pending);
 	c->queue[c->queued++] = position;
 }
@@ -146,20 +172,6 @@ static void advance(struct netrpc_caller *c, uint32_t position, uint8_t word, co
 	}
 	c->exponents[chunk] = word;
 	post_reduce(c, position, chunk);
-}
-
-static uint32_t body_bytes_of(const struct netrpc_caller *c, uint8_t kind)
-{
-	switch (kind) {
-	case NETRPC_ARRAY:
-		return 4 * c->lanes;
-	case NETRPC_MAP:
-		return NETRPC_MAP_BYTES;
-	case NETRPC_KEYS:
-		return NETRPC_KEYS_BYTES;
-	default:
-		return 0;
-	}
 }
 
 static int well_formed(const struct netrpc_caller *c, const struct netrpc_header *header, uint32_t length)

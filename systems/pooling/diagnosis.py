@@ -21,7 +21,7 @@ from agglab.testbed.systems.lost_on_links import LostOnLinks, losses
 
 JOB_AT, TAG_BITS = 96, 0xFFFFFFFF
 """The position of the job and the bits of the tag in a cell of the register `owners`
-(p4/include/pooling.p4)."""
+(p4/include/pooling_headers.p4)."""
 
 Chunk = tuple[int, int, int]
 """A chunk, its slot and its tag."""

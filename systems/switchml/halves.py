@@ -19,10 +19,10 @@ from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.jobs import Finding, stated, stated_workloads
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
-from p4native.switch.bmv2_json.arrays import MAX_CELLS
+from p4native.switch import MAX_CELLS
 
-PARAMETERS = {"float16": "FLOAT16", NAME: "BFLOAT16"}
-"""The types, with the parameter for which the P4 program is compiled."""
+PROGRAMS = {"float16": "switchml_float16", NAME: "switchml_bfloat16"}
+"""The types, with the name of the P4 program that sums them."""
 BINS = {"float16": 1, NAME: 8}
 """The number of a slot's accumulators for each value."""
 INFINITY = {np.dtype(np.float16): 0x7C00, BFLOAT16: 0x7F80}
@@ -42,7 +42,7 @@ FLOAT64_BITS = 53
 def used(scenario: Scenario) -> list[str]:
     """Returns the types of 16 bits that the scenario's jobs have."""
     found = {job.workload.dtype for job in stated(scenario)}
-    return [dtype for dtype in PARAMETERS if dtype in found]
+    return [dtype for dtype in PROGRAMS if dtype in found]
 
 
 def factor(scenario: Scenario) -> int:
@@ -71,7 +71,7 @@ def check(
         return
     for path, work in stated_workloads(scenario):
         dtype = work.dtype
-        if trust(f"{path}.worker") and work.worker and dtype in PARAMETERS:
+        if trust(f"{path}.worker") and work.worker and dtype in PROGRAMS:
             what = f"{dtype} is supported only by the worker that comes with Agglab"
             yield f"{path}.worker", what, "remove this key"
         if trust(f"{path}.dtype") and len(types) > 1 and dtype == types[-1]:

@@ -21,12 +21,21 @@ from agglab.testbed.systems.base import ByteRange
 from agglab.testbed.systems.summing.bounds import Widths
 from agglab.testbed.systems.summing.sizes import Sizes
 
+PROGRAM = "switchml_narrow"
+"""The name of the P4 program."""
+
 
 def bits_of(scenario: Scenario) -> int | None:
     """Returns the number of bits of a value in a contribution, or None if the contributions are not
     narrow."""
     bits = keys_of(scenario).wire_bits
     return None if bits == FULL_BITS else bits
+
+
+def parameters(scenario: Scenario) -> Mapping[str, int]:
+    """Returns the parameters of the P4 program, in addition to those of every program."""
+    bits = bits_of(scenario)
+    return {} if bits is None else {"WIRE_BITS": bits}
 
 
 def values_per_chunk(scenario: Scenario, lanes: int, dtype: str) -> int | None:

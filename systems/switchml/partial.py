@@ -41,6 +41,8 @@ from agglab.testbed.systems.base import (
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.summing.truth import chunk_scales
 
+PROGRAM = "switchml_deadline"
+"""The name of the P4 program."""
 SIZES = Sizes(wire.HEADER_BYTES + wire.PRESENCE_BYTES)
 """The sizes of packets that say who is in a sum."""
 PLAIN_SETS = 2

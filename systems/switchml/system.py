@@ -43,6 +43,16 @@ def _takes_pairs_of_lanes(scenario: Scenario) -> bool:
     return bool(halves.used(scenario)) or narrow.bits_of(scenario) is not None
 
 
+def _program(scenario: Scenario) -> str:
+    """Returns the name of the P4 program, one of p4/switchml*.p4. The checks of a scenario refuse
+    whatever would need two of them."""
+    if types := halves.used(scenario):
+        return halves.PROGRAMS[types[0]]
+    if narrow.bits_of(scenario) is not None:
+        return narrow.PROGRAM
+    return partial.PROGRAM if partial.used(scenario) else SwitchML.name
+
+
 class SwitchML(Summing):
     name = "switchml"
     summary = (
@@ -55,7 +65,7 @@ class SwitchML(Summing):
     )
     abilities = Abilities(
         keys=frozenset(SHARED_KEYS),
-        dtypes=("float32", "int32", *halves.PARAMETERS),
+        dtypes=("float32", "int32", *halves.PROGRAMS),
         pieces=("float32", "int32"),
     )
     options = scaling.SwitchmlKeys
@@ -106,11 +116,8 @@ class SwitchML(Summing):
 
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
         parameters = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots}
-        parameters |= {halves.PARAMETERS[dtype]: 1 for dtype in halves.used(scenario)}
-        if (bits := narrow.bits_of(scenario)) is not None:
-            parameters["WIRE_BITS"] = bits
-        parameters |= partial.parameters(scenario)
-        return everywhere(Source(self.name, parameters))
+        parameters |= {**narrow.parameters(scenario), **partial.parameters(scenario)}
+        return everywhere(Source(_program(scenario), parameters))
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         own, plain = scaling.keys_of(resolved.scenario), super().agents(resolved, job)
@@ -131,7 +138,7 @@ class SwitchML(Summing):
         ]
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        if job.job.dtype in halves.PARAMETERS:
+        if job.job.dtype in halves.PROGRAMS:
             return halves.truth_of(trees.tree_of(resolved.graph, job), job)
         own = scaling.keys_of(resolved.scenario)
         if scaling.has_own_numbers(own):

@@ -9,8 +9,8 @@ from agglab.testbed.captures.dissectors import of_programs, protocol_name
 from agglab.testbed.errors import CompileError
 from agglab.testbed.prepare import compile_points
 from agglab.testbed.scenario import find, load
-from p4native.switch.errors import PipelineError
-from p4native.switch.program import Program as Described
+from p4native.switch import PipelineError
+from p4native.switch import Program as Described
 from p4native.switch.wireshark import dissector
 
 

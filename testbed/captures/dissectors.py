@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from agglab.testbed.program import Program
-from p4native.switch.program import Program as Described
+from p4native.switch import Program as Described
 from p4native.switch.wireshark import dissector
 
 SCRIPT = "dissector.lua"

@@ -94,6 +94,7 @@ class AgentGroup:
             (self._result.served if served else self._result.reports).append(event)
         if event["event"] == "ended":
             self._dead[event["rank"]] = event
+            self._result.ended_early.append(self.called(event["rank"]))
         elif event["event"] == "ready" and self._dead.pop(event["rank"], None):
             self.forgetful = True
 

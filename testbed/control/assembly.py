@@ -22,7 +22,7 @@ from agglab.testbed.control.session import JobSession
 from agglab.testbed.control.table_writer import TableWriter
 from agglab.testbed.control.turns import may_rest
 from agglab.testbed.control.verifier import Verifier, has_time
-from agglab.testbed.faults import Attack, Fault
+from agglab.testbed.faults import AtChunk, Attack, Fault
 from agglab.testbed.own_entries import Fill, as_planned
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog
@@ -40,9 +40,12 @@ def conductor(
     log: EventLog,
     progress: Progress,
     fill: Fill = as_planned,
+    by_hand: bool = False,
+    pause: AtChunk | None = None,
 ) -> Conductor:
     """Returns a new Conductor for one run of a scenario. fill: a function that adds the user's own
-    entries to the planned ones."""
+    entries to the planned ones. by_hand: whether all jobs rest before each round; otherwise those
+    do that may (turns.py). pause: a moment at which there has to be an event."""
     system, jobs, faults = resolved.system, resolved.jobs, resolved.faults
     has_controller = system.abilities.has_controller
     timeouts = resolved.scenario.timeouts
@@ -56,8 +59,7 @@ def conductor(
     verifier = Verifier(Judge(backend, resolved), journal.note, at_once)
     meter = Meter(backend)
     rounds = Rounds(backend, meter, journal, verifier)
-    states = [FaultState(fault) for fault in faults]
-    history = FaultHistory(states, clock)
+    history = FaultHistory([FaultState(fault) for fault in faults], clock, pause)
 
     def frames(fault: Fault) -> Iterator[tuple[str, bytes]]:
         assert isinstance(fault.action, Attack)
@@ -95,8 +97,12 @@ def conductor(
         recovery = Recovery(result, group, session, clock, roster, rounds, history, diagnose)
         parts = (group, session, recovery, clock, roster, rounds, history, round_s)
         controls = controlling(result)
-        rests = controls is None and may_rest(jobs, faults)  # a controller has deadlines of its own
+        # A controller has deadlines of its own.
+        rests = by_hand or (controls is None and may_rest(jobs, faults))
         return group, JobProcess(result, *parts, rests, controls)
+
+    def fault_process(state: FaultState) -> FaultProcess:
+        return FaultProcess(state, backend, clock, table_writer, roster, frames, journal.tell)
 
     made = {job.number: process(job) for job in jobs}
     return Conductor(
@@ -108,10 +114,7 @@ def conductor(
         {number: group for number, (group, _) in made.items()},
         [job for _, job in made.values()],
         controls,
-        [
-            FaultProcess(state, backend, clock, table_writer, roster, frames, journal.tell)
-            for state in states
-        ],
+        fault_process,
         history,
         meter,
         verifier,

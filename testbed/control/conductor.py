@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 
 from agglab.testbed.backend import Backend
 from agglab.testbed.control.agent_group import AgentGroup
 from agglab.testbed.control.controller_runner import ControllerRunner
 from agglab.testbed.control.fault import FaultProcess
-from agglab.testbed.control.history import FaultHistory
+from agglab.testbed.control.history import FaultHistory, FaultState
 from agglab.testbed.control.job import JobProcess
 from agglab.testbed.control.journal import Journal
 from agglab.testbed.control.outcome import Outcome
@@ -17,6 +17,9 @@ from agglab.testbed.control.rounds import Meter
 from agglab.testbed.control.scheduler import RunClock, Scheduler
 from agglab.testbed.control.turns import exhaust
 from agglab.testbed.control.verifier import Verifier
+from agglab.testbed.faults import Fault
+from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.systems.base import ActiveJob
 
 IDLE_NS = 100_000_000
 """The longest time to wait for events before progress is drawn again."""
@@ -24,8 +27,8 @@ IDLE_NS = 100_000_000
 
 class Conductor:
     """Waits for the backend's events and lets jobs, controllers and faults react to them. groups,
-    controls: the agents and the controllers of the jobs, by the job's number. assembly.py creates
-    all parts."""
+    controls: the agents and the controllers of the jobs, by the job's number. fault_process:
+    returns what runs a fault. assembly.py creates all parts."""
 
     def __init__(
         self,
@@ -37,14 +40,15 @@ class Conductor:
         groups: Mapping[int, AgentGroup],
         jobs: Sequence[JobProcess],
         controls: Mapping[int, ControllerRunner],
-        faults: Sequence[FaultProcess],
+        fault_process: Callable[[FaultState], FaultProcess],
         history: FaultHistory,
         meter: Meter,
         verifier: Verifier,
     ) -> None:
         self._backend, self._clock, self._scheduler = backend, clock, scheduler
         self._journal, self._roster, self._crews = journal, roster, groups
-        self._jobs, self._controls, self._faults = jobs, controls, faults
+        self._jobs, self._controls, self._fault_process = jobs, controls, fault_process
+        self._moves = self._conducted()
         self._history, self._meter, self._verifier = history, meter, verifier
 
     def run(self) -> Outcome:
@@ -60,27 +64,62 @@ class Conductor:
         the run may rest (turns.py), it also yields before each further round. At a yield no round
         is in progress, and nothing is due until the next turn.
         """
+        while (rests := self.move()) is not None:
+            if rests:
+                yield
+        return self._outcome()
+
+    def move(self) -> bool | None:
+        """Goes on to the next point at which the run can be left alone for a while. Returns True if
+        a round is about to begin, as at a turn; False if the run waits for events; and None if all
+        jobs have ended."""
+        return next(self._moves, None)
+
+    @property
+    def faults(self) -> list[Fault]:
+        """All faults of the run so far, by number."""
+        return [state.fault for state in self._history.states]
+
+    def active(self, job: Job) -> ActiveJob:
+        """Returns a job with its current members and share."""
+        return self._roster.active(job)
+
+    def begin(self, fault: Fault) -> None:
+        """Begins a fault that the scenario does not have. Its number must be new."""
+        state = FaultState(fault)
+        self._history.states.append(state)
+        self._scheduler.add(fault.number, self._fault_process(state).steps())
+        self._scheduler.deliver()
+
+    def lift(self, fault: int) -> None:
+        """Ends a fault that has no duration, by its number."""
+        self._history.states[fault].is_lifted = True
+        self._scheduler.wake(fault)
+        self._scheduler.deliver()
+
+    def _conducted(self) -> Generator[bool, None, None]:
+        """Conducts the run, and yields what `move` returns."""
         self._roster.fill_switches()
         # Faults first: what is due at the same time as a round's start comes before it.
-        for fault in self._faults:
-            self._scheduler.add(fault, fault.steps())
+        for state in self._history.states:
+            self._scheduler.add(state.fault.number, self._fault_process(state).steps())
         for number, control in self._controls.items():
             self._scheduler.add(control, control.steps(), number)
         for job in self._jobs:
             self._scheduler.add(job, job.steps(), job.job.number)
         while any(self._scheduler.runs(job) for job in self._jobs):
             if self._all_prepared():
-                yield
+                yield True
                 self._start_the_clock()
             self._scheduler.deliver()
             for job in self._jobs:
                 if job.resting:
-                    yield
+                    yield True
                     job.resting = False
                     self._scheduler.wake(job)
                     self._scheduler.deliver()
+            yield False
             self._wait()
-        return self._outcome()
 
     def _all_prepared(self) -> bool:
         """Returns whether the scenario's times have not begun to count yet, and the agents of each

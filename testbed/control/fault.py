@@ -18,6 +18,7 @@ from agglab.testbed.faults import (
     AgentPause,
     AgentSlow,
     AtChunk,
+    AtOnce,
     Attack,
     AtTime,
     Fault,
@@ -69,21 +70,24 @@ class FaultProcess:
 
     def _until_trigger(self) -> Process[None]:
         trigger = self._fault.trigger
+        if isinstance(trigger, AtOnce):
+            return
         start_ns = yield from self._clock.start()
         if isinstance(trigger, AtTime):
             yield from self._clock.sleep_until(start_ns + round(trigger.seconds * S))
             return
         while True:
             event = yield FOREVER_NS
-            if event and _reached(event, trigger):
+            if event and reached(event, trigger):
                 return
 
     def _last(self, began_ns: int) -> Process[None]:
-        """Waits until the fault has lasted as long as it should, or forever if it has no
-        duration."""
+        """Waits until the fault has lasted as long as it should. A fault without a duration lasts
+        until it is lifted."""
         if self._fault.duration_s is None:
-            while True:
+            while not self._state.is_lifted:
                 yield FOREVER_NS
+            return
         yield from self._clock.sleep_until(began_ns + round(self._fault.duration_s * S))
 
     def _restart(self, action: SwitchRestart, began_ns: int) -> Process[None]:
@@ -184,7 +188,8 @@ class FaultProcess:
     nanoseconds, at which the fault began."""
 
 
-def _reached(event: Event, trigger: AtChunk) -> bool:
+def reached(event: Event, trigger: AtChunk) -> bool:
+    """Returns whether an event says that this moment has come."""
     return (
         event["event"] == "chunk"
         and event["job"] == trigger.job

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.scheduler import RunClock
-from agglab.testbed.faults import AgentCrash, AgentFault, AtChunk, Attack, AtTime, Fault
+from agglab.testbed.faults import AgentCrash, AgentFault, AtChunk, AtOnce, Attack, AtTime, Fault
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.worker_id import WorkerId
 
@@ -25,12 +25,13 @@ def concerns(action: AgentFault, agent: WorkerId) -> bool:
 @dataclass
 class FaultState:
     """The state of one fault. began_ns: when it began; None if it has not begun. ended_ns: when
-    everything was restored, including programs that it restarts. sent: how many frames an attack
-    has sent, by kind."""
+    everything was restored, including programs that it restarts. is_lifted: whether somebody has
+    asked for its end. sent: how many frames an attack has sent, by kind."""
 
     fault: Fault
     began_ns: int | None = None
     ended_ns: int | None = None
+    is_lifted: bool = False
     sent: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
@@ -38,6 +39,8 @@ class FaultState:
         trigger = self.fault.trigger
         if isinstance(trigger, AtTime):
             return f"{self.fault.kind} {self.target} at {trigger.seconds:g} s"
+        if isinstance(trigger, AtOnce):
+            return f"{self.fault.kind} {self.target}"
         return f"{self.fault.kind} {self.target} at chunk {trigger.chunk} of round {trigger.round}"
 
     @property
@@ -48,17 +51,20 @@ class FaultState:
 
 class FaultHistory:
     """All faults of a run. It tells jobs what they may know about the faults, and writes them into
-    the outcome."""
+    the outcome. pause: a moment that has to be noticed although no fault begins."""
 
-    def __init__(self, states: Sequence[FaultState], clock: RunClock) -> None:
-        self._states, self._clock = states, clock
+    def __init__(
+        self, states: Sequence[FaultState], clock: RunClock, pause: AtChunk | None = None
+    ) -> None:
+        self.states, self._clock, self._pause = list(states), clock, pause
 
     def marks(self, job: Job, number: int) -> list[int]:
-        """Returns the counts of chunks, in this round of the job, at which faults begin."""
-        triggers = [state.fault.trigger for state in self._states if state.began_ns is None]
+        """Returns the counts of chunks, in this round of the job, at which faults begin or which
+        have to be noticed."""
+        triggers = [state.fault.trigger for state in self.states if state.began_ns is None]
         return [
             trigger.chunk + 1
-            for trigger in triggers
+            for trigger in (*triggers, self._pause)
             if isinstance(trigger, AtChunk) and (trigger.job, trigger.round) == (job.number, number)
         ]
 
@@ -78,7 +84,7 @@ class FaultHistory:
 
     def _crashes(self, agent: WorkerId) -> Iterator[FaultState]:
         """Yields the faults that have killed the agent."""
-        for state in self._states:
+        for state in self.states:
             action = state.fault.action
             crashed = isinstance(action, AgentCrash) and concerns(action, agent)
             if crashed and state.began_ns is not None:
@@ -87,7 +93,7 @@ class FaultHistory:
     def since_s(self, otherwise_ns: int) -> float:
         """Returns the seconds since the last fault began. If no fault has begun, returns the
         seconds since `otherwise_ns`."""
-        begun = [state.began_ns for state in self._states if state.began_ns is not None]
+        begun = [state.began_ns for state in self.states if state.began_ns is not None]
         return (self._clock.now_ns() - max(begun, default=otherwise_ns)) / 1e9
 
     def so_far(self) -> str:
@@ -97,7 +103,7 @@ class FaultHistory:
         start_ns = self._clock.start_ns or 0
         begun = [
             f"{s.fault.kind} {s.target} {(s.began_ns - start_ns) / 1e9:.3g} s after the start"
-            for s in self._states
+            for s in self.states
             if s.began_ns is not None
         ]
         shown = list(dict.fromkeys(begun))
@@ -107,12 +113,12 @@ class FaultHistory:
 
     def put_into(self, outcome: Outcome) -> None:
         """Writes into the outcome which faults began, which never did, and what attacks sent."""
-        never = (str(state) for state in self._states if state.began_ns is None)
+        never = (str(state) for state in self.states if state.began_ns is None)
         outcome.never_begun = list(dict.fromkeys(never))  # one of a host, not of each job
-        outcome.begun = [state.fault for state in self._states if state.began_ns is not None]
-        sent = sum((state.sent for state in self._states), Counter[str]())
+        outcome.begun = [state.fault for state in self.states if state.began_ns is not None]
+        sent = sum((state.sent for state in self.states), Counter[str]())
         outcome.attacked = dict(sorted(sent.items()))
-        for state in self._states:
+        for state in self.states:
             if isinstance(state.fault.action, Attack):
                 count = outcome.injected.get(state.target, 0) + state.sent.total()
                 outcome.injected[state.target] = count

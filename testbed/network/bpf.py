@@ -160,9 +160,9 @@ class ArrayMap:
         attributes = struct.pack("<IIII", kind, 4, value_bytes, entries)
         self.descriptor = _bpf(BPF_MAP_CREATE, attributes)
 
-    def write(self, value: bytes) -> None:
-        """Sets the first value."""
-        _update(self.descriptor, bytes(4), value)
+    def write(self, value: bytes, index: int = 0) -> None:
+        """Sets one value."""
+        _update(self.descriptor, struct.pack("<I", index), value)
 
     def read(self, count: int) -> bytes:
         """Returns the first `count` values."""

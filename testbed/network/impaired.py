@@ -64,7 +64,11 @@ class ImpairedDirection:
     It must be constructed in the receiving interface's network namespace.
     """
 
-    def __init__(self, interface: str, rules: DirectionRules) -> None:
+    def __init__(
+        self, interface: str, rules: DirectionRules, replaced: ImpairedDirection | None = None
+    ) -> None:
+        """replaced: the direction's program so far, which is detached. Its counts and the faults
+        that are on continue; the states of losses in bursts begin anew."""
         self._rules = rules
         self._on: set[int] = set()
         with contextlib.ExitStack() as stack:
@@ -77,9 +81,21 @@ class ImpairedDirection:
                 code = impaired_code.copier(rules, maps)
                 copier = _load(stack, code, bpf.BPF_PROG_TYPE_SCHED_CLS)
                 stack.callback(clsact.Classifier(copier, interface).close)
+            if replaced is not None:
+                self._continue(replaced)
             attached = bpf.attach_xdp(program, socket.if_nametoindex(interface))
             stack.callback(os.close, attached)
             self._stack = stack.pop_all()
+
+    def _continue(self, replaced: ImpairedDirection) -> None:
+        """Detaches the program so far, and takes over what it has counted."""
+        seen, numbers = replaced._counters.read(1), replaced.counts().numbers
+        replaced.close()
+        self._counters.write(seen)
+        for place, number in enumerate(numbers):
+            self._numbers.write(struct.pack("<Q", number), place)
+        self._on = replaced._on
+        self._write_faults()
 
     def _maps(self, stack: contextlib.ExitStack) -> impaired_code.Maps:
         states, lists = {}, {}
@@ -106,6 +122,9 @@ class ImpairedDirection:
     def switch(self, fault: int, on: bool) -> None:
         """Begins or ends a fault, given by its number. This takes effect from the next frame on."""
         self._on = self._on | {fault} if on else self._on - {fault}
+        self._write_faults()
+
+    def _write_faults(self) -> None:
         bits = sum(1 << bit for bit, number in enumerate(self._rules.faults) if number in self._on)
         self._control.write(struct.pack("<Q", bits))
 

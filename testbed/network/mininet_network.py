@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from agglab.testbed.errors import MachineLacks, NodeFailed
-from agglab.testbed.faults import Fault, Impair
+from agglab.testbed.faults import Fault, Impair, LinkDown
 from agglab.testbed.kernel import network_namespace
-from agglab.testbed.network import impaired, interfaces, link_counters, links
+from agglab.testbed.network import impaired, interfaces, link_counters, links, nodes_file
 from agglab.testbed.network.impaired import ImpairedDirection
 from agglab.testbed.network.process import NodeProcess, put_first, stop_all
 from agglab.testbed.network.queues import Queues
@@ -158,6 +158,24 @@ class MininetNetwork(BuiltOnEntry):
 
     # The faults of links, as in testbed/backend.py; each is one of those given at the start.
 
+    def expect_fault(self, fault: Fault) -> None:
+        """Replaces the eBPF programs of the directions that a fault concerns, so that it can begin.
+        Raises ValueError if the fault would be a delay, for which links have to be built, or if
+        eBPF is not allowed."""
+        if not isinstance(fault.action, LinkDown | Impair):
+            return
+        if isinstance(fault.action, Impair) and isinstance(fault.action.impairment, links.DELAYS):
+            later = "name it under `faults:` in the scenario, or use --set backend=virtual"
+            raise ValueError(f"{fault.kind}: real links are built for their delays: {later}")
+        self._faults = (*self._faults, fault)
+        link = self.topology.link(fault.action.link)
+        for direction, _, receiver, settings in link.directions():
+            if direction in self._port_drops:
+                raise ValueError(f"{fault.kind} needs eBPF, which is not allowed here: use root")
+            rules = direction_rules(link, direction, settings, self.seed, self._faults)
+            if rules.rules or rules.downs:
+                self._impair(receiver, rules)
+
     def set_link_down(self, fault: int, link: str, down: bool) -> None:
         for name, _, _, _ in self.topology.link(link).directions():
             self._impaired[name].switch(fault, down)
@@ -241,6 +259,8 @@ class MininetNetwork(BuiltOnEntry):
                 self._switch_offloads_off(node)
                 interfaces.handled_by_one_processor(self._delayed_to(node), self.scratch)
         self._impair_links()
+        ips = {host.name: host.ip for host in self.topology.hosts}
+        nodes_file.write(self.scratch, self.logs.parent, self._pids(), ips)
         if self._buffered:
             self._carried = self._stack.enter_context(contextlib.closing(self.queues()))
 
@@ -267,8 +287,9 @@ class MininetNetwork(BuiltOnEntry):
                     self._impair(receiver, rules)
 
     def _impair(self, receiver: LinkEnd, rules: DirectionRules) -> None:
+        replaced = self._impaired.get(rules.direction)
         with network_namespace(self.mininet[receiver.node].pid):
-            program = ImpairedDirection(receiver.interface, rules)
+            program = ImpairedDirection(receiver.interface, rules, replaced)
         self._impaired[rules.direction] = program
         self._stack.callback(program.close)
 

@@ -40,7 +40,7 @@ class PortDrop:
 
     @property
     def words(self) -> tuple[str, str]:
-        """The options for the switch's command line (docs/p4runtime.md)."""
+        """The options for the switch's command line (toolchain/docs/p4runtime.md)."""
         way = "out" if self.outgoing else "in"
         return "--drop", f"{self.port}:{way}:{self.key:x}:{self.threshold:x}"
 

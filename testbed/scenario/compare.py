@@ -26,6 +26,7 @@ FIXED = (
     "topology",
     "links",
     "faults",
+    "pause_at",
     "jobs",
     "workload.kind",
     *(

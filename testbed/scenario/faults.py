@@ -41,8 +41,28 @@ def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Job]) -> list[fau
     ]
 
 
+def at_once(
+    entry: FaultEntry, graph: Topology, jobs: Sequence[Job], first: int
+) -> list[faults.Fault]:
+    """Returns the faults of an entry without a time, which begin at once: one for each of its
+    targets, numbered from `first`. Raises ValueError with one line if it has no target."""
+    actions = list(_actions(entry, graph, jobs))
+    if not actions:
+        target = KINDS[entry.kind].target
+        pattern, names = getattr(entry, target), _targets(target, graph, jobs)
+        hint = f"{nearest(pattern, names)}; allowed: {', '.join(names)}"
+        raise ValueError(f"'{pattern}' matches no {target}{hint}")
+    return [
+        faults.Fault(number, entry.kind, action, faults.AtOnce(), duration_s(entry))
+        for number, action in enumerate(actions, first)
+    ]
+
+
 def problems(known: Known) -> Iterator[Finding]:
-    """Yields everything that is wrong with the entries, each with the path of its key."""
+    """Yields everything that is wrong with the entries and with `pause_at`, each with the path of
+    its key."""
+    if known.scenario.pause_at is not None:
+        yield from _mark_problems(known.scenario.pause_at, known, "pause_at")
     sound = []
     for i, entry in enumerate(known.scenario.faults):
         path = f"faults[{i}]"
@@ -267,9 +287,13 @@ def _belongs_to_no_job(host: str, jobs: Sequence[Job]) -> bool:
 
 
 def _trigger(entry: FaultEntry, jobs: Sequence[Job]) -> faults.Trigger:
-    mark = entry.at_chunk
-    if mark is None:
+    if entry.at_chunk is None:
         return faults.AtTime(entry.at_s or 0.0)
+    return at_chunk(entry.at_chunk, jobs)
+
+
+def at_chunk(mark: ChunkMark, jobs: Sequence[Job]) -> faults.AtChunk:
+    """Returns the moment that a mark of a checked scenario names."""
     job = next(job for job in jobs if mark.job in (None, job.name))
     return faults.AtChunk(job.number, mark.round, mark.chunk)
 

@@ -14,7 +14,7 @@ from agglab.hosts.workloads.embedding import ROW_ORDERS
 from agglab.hosts.workloads.push_pull import SOURCES
 from agglab.testbed import system_names
 from agglab.testbed.scenario.expectations import Expectation
-from agglab.testbed.scenario.fault_kinds import FaultEntry
+from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
 from agglab.testbed.scenario.figure import Figure
 from agglab.testbed.scenario.key import JOB_NAME, Key, default_of, key, key_of, keys_list, yaml_name
 from agglab.testbed.scenario.kinds import (
@@ -43,7 +43,7 @@ NODE_MAX = 9  # a Linux interface name, `<node>-eth<port>`, has at most 15 bytes
 LANES_MAX = 2240  # a 9000-byte packet
 SLOTS_MAX = 32_768  # (slot, set) is an index of 16 bits
 MTU_MAX = 9000
-UNSWEPT = ("name", "description")
+UNSWEPT = ("name", "description", "pause_at.job", "pause_at.round", "pause_at.chunk")
 
 
 NAME = Text(
@@ -616,6 +616,8 @@ class Scenario:
     workload: Workload = field(default=Workload(), metadata={"section": Workload})
     jobs: tuple[JobSection, ...] = field(default=(), metadata={"items": JobSection})
     faults: tuple[FaultEntry, ...] = field(default=(), metadata={"items": FaultEntry})
+    pause_at: ChunkMark | None = field(default=None, metadata={"section": ChunkMark})
+    """The point at which `agglab shell` opens its prompt."""
     timeouts: Timeouts = field(default=Timeouts(), metadata={"section": Timeouts})
     series: Series = field(default=Series(), metadata={"section": Series})
     expect: tuple[Expectation, ...] = field(default=(), metadata={"special": "expect"})

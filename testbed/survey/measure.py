@@ -13,7 +13,6 @@ from pathlib import Path
 from agglab.testbed import systems
 from agglab.testbed.errors import CompileError
 from agglab.testbed.exit_codes import INTERRUPTED
-from agglab.testbed.problems import one_line
 from agglab.testbed.program import source_lines
 from agglab.testbed.record import RunFolder
 from agglab.testbed.run import run
@@ -25,6 +24,7 @@ from agglab.testbed.survey.cases import LOSS, SCENARIO, Case
 from agglab.testbed.survey.figures import Figures, figures
 from agglab.testbed.systems.base import System
 from agglab.testbed.workloads import KINDS
+from p4native.common.printable import one_line
 
 REASON_MAX = 300
 Tell = Callable[[str], None]

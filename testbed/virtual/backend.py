@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -11,6 +12,7 @@ from agglab.hosts.endpoint import Repeat
 from agglab.hosts.part import WORKER
 from agglab.testbed import usage
 from agglab.testbed.backend import Command, CounterMeter
+from agglab.testbed.faults import Fault
 from agglab.testbed.impairments import decider, direction_key
 from agglab.testbed.plan import Entries
 from agglab.testbed.plan.forwarding import mac_towards
@@ -95,10 +97,20 @@ class VirtualBackend:
             else:
                 switch.connect(sender.port, out, into)
 
-    def tap(self, told: Callable[[bytes], None]) -> None:
-        """Makes the clock call `told` with each frame that arrives at any node."""
-        for direction in self._directions.values():
-            direction.tap(told)
+    def tap(self, told: Callable[[str, bytes], None]) -> None:
+        """Makes the clock call `told` with the direction (`h1->s1`) and the content of each frame
+        that arrives at any node."""
+        for name, direction in self._directions.items():
+            direction.tap(partial(told, name))
+
+    def halt(self) -> None:
+        """Makes `wait` return, with or without events, after the current action of the clock."""
+        self.clock.stop()
+
+    def flush_recordings(self) -> None:
+        """Writes all that has been recorded of switches to the files."""
+        for switch in self._switches.values():
+            switch.flush_recording()
 
     def __enter__(self) -> VirtualBackend:
         return self
@@ -274,6 +286,9 @@ class VirtualBackend:
             else:
                 self._directions[name].end_impairment(fault)
 
+    def expect_fault(self, fault: Fault) -> None:
+        pass
+
     def _both(self, link: str) -> list[LinkDirection]:
         return [direction for direction in self._directions.values() if direction.link == link]
 
@@ -292,10 +307,16 @@ class VirtualBackend:
         self._disturb(switch, None, False)
         self._switches[switch].start()
 
+    def set_program(self, switch: str, program: CompiledProgram) -> None:
+        self._switches[switch].set_program(program)
+
     def reprogram_switch(self, switch: str) -> None:
         self._disturb(switch, None, True)
         self._switches[switch].restart()
         self._disturb(switch, None, False)
+
+    def entries(self, switch: str) -> Entries:
+        return self._switches[switch].entries
 
     def counters(self, switch: str, counter: str) -> dict[int, tuple[int, int]] | None:
         return self._switches[switch].counters(counter)

@@ -95,7 +95,7 @@ class Clock:
         self._stop = stop
         self._state.at_once = self._state.stop = 0
         reason = HAS_MORE
-        with interrupts_wait(self._interrupt) as came:
+        with interrupts_wait(self.stop) as came:
             while reason == HAS_MORE and not came:
                 reason = self.library.clock_run(self.address, until_ns, ACTIONS_A_CALL, AT_ONCE_MAX)
                 self._raise_errors()
@@ -103,7 +103,8 @@ class Clock:
             raise NeverEnds(f"virtual time stands still at {self.now_ns / 1e9:g} s")
         return reason == WAS_STOPPED
 
-    def _interrupt(self) -> None:
+    def stop(self) -> None:
+        """Makes `run` return after the current action."""
         self._state.stop = 1
 
     def _raise_errors(self) -> None:

@@ -83,6 +83,13 @@ class SwitchRecording:
         if self._log is not None:
             self._log.writelines(f"[{now_ns / NS_PER_S:.9f}] {line}\n" for line in lines)
 
+    def flush(self) -> None:
+        """Writes all that has been recorded to the files."""
+        for file in self._captures.values():
+            file.flush()
+        if self._log is not None:
+            self._log.flush()
+
     def close(self) -> None:
         """Closes all files."""
         for file in self._captures.values():

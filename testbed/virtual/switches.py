@@ -21,13 +21,19 @@ from agglab.testbed.virtual.clock import EMITTED, PROCESSED, Clock
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.recordings import SwitchRecording
 from p4native.common.object_names import UnresolvedName, full_name, is_called
-from p4native.switch import Detail, Exact, Lpm, Pipeline, Range, Ternary
-from p4native.switch.build import build_library
-from p4native.switch.matches import Match
-from p4native.switch.model import Key
-from p4native.switch.program import Program
-from p4native.switch.tables import Encoded
-from p4native.switch.translate import translate
+from p4native.switch import (
+    Detail,
+    Encoded,
+    Exact,
+    Key,
+    Lpm,
+    Match,
+    Pipeline,
+    Program,
+    Range,
+    Ternary,
+    native_library,
+)
 
 NO_HANDLE = -1
 
@@ -45,7 +51,8 @@ class CompiledProgram:
     def __init__(self, json: Path, detail: Detail = Detail.NOTHING) -> None:
         """detail: what instances of the program say about each packet."""
         self.program = Program.read(json)
-        self._library = build_library(translate(self.program, detail))
+        # A trace costs much more time for each packet than optimised code would save.
+        self._library = native_library(self.program, detail, quick=detail is Detail.TRACE)
         self._places: dict[tuple[str, str], Place] = {}
         self._encoded: dict[tuple[object, ...], Encoded] = {}
 
@@ -144,13 +151,15 @@ class SwitchNode:
         self.name = name
         self._clock, self._library = clock, clock.library
         self._compiled, self._seed = compiled, seed
+        self._next_program = compiled
         self.address: int = self._library.switch_new(clock.address, delay_ns, id(self))
         if not self.address:
             raise MemoryError
         self._state = _Counts.from_address(self.address)
         self._ports: dict[int, LinkDirection] = {}
         self._pipeline: Pipeline | None = None
-        self._entries = NO_ENTRIES
+        self.entries = NO_ENTRIES
+        """The entries and groups that the switch has."""
         self._handles: dict[tuple[object, ...], int] = {}
         self._kept = KeptCounts()
         self._drops: dict[str, int] = {}
@@ -217,19 +226,19 @@ class SwitchNode:
         started again."""
         if self._pipeline is None:
             return
-        for kind, entry in table_changes(self._entries, entries):
+        for kind, entry in table_changes(self.entries, entries):
             if kind != "INSERT":
                 self._remove(self._pipeline, entry)
             if kind != "DELETE":
                 self._handles[entry_key(entry)] = self._compiled.add(self._pipeline, entry)
-        for kind, group, replicas in group_changes(self._entries, entries):
+        for kind, group, replicas in group_changes(self.entries, entries):
             self._pipeline.replication.set_multicast_group(
                 group, [] if kind == "DELETE" else replicas
             )
-        for kind, number, session in session_changes(self._entries, entries):
+        for kind, number, session in session_changes(self.entries, entries):
             copies = () if kind == "DELETE" else session.replicas
             self._pipeline.replication.set_clone_session(number, copies, session.max_bytes)
-        self._entries = entries
+        self.entries = entries
 
     def _remove(self, pipeline: Pipeline, entry: TableEntry) -> None:
         handle = self._handles.pop(entry_key(entry))
@@ -242,7 +251,7 @@ class SwitchNode:
         if self._pipeline is not None:
             self._put_aside(self._pipeline)
         self.close()
-        self._handles, self._entries = {}, NO_ENTRIES
+        self._handles, self.entries = {}, NO_ENTRIES
 
     def close(self) -> None:
         """Frees the program. Afterwards the switch cannot be queried."""
@@ -250,14 +259,26 @@ class SwitchNode:
             self._pipeline.close()
         self._run(None)
 
+    def flush_recording(self) -> None:
+        """Writes all that has been recorded to the files, if there is a recording."""
+        if self._recording is not None:
+            self._recording.flush()
+
     def end_recording(self) -> None:
         """Closes the files of a recording, if there is one."""
         if self._recording is not None:
             self._recording.close()
 
+    def set_program(self, compiled: CompiledProgram) -> None:
+        """Gives the switch another program, which it has from its next start on. Counts then begin
+        at zero."""
+        self._next_program = compiled
+
     def start(self) -> None:
-        """Starts a stopped switch again, with the same program and empty state."""
+        """Starts a stopped switch again, with empty state."""
         assert self._pipeline is None
+        if self._compiled is not self._next_program:
+            self._compiled, self._kept = self._next_program, KeptCounts()
         self._run(self._compiled.pipeline(self._seed))
 
     def restart(self) -> None:

@@ -236,6 +236,11 @@ class AgentNode:
         return self._core.sample()
 
     @property
+    def in_flight(self) -> int:
+        """The number of the agent's packets that wait for an answer."""
+        return self._session.endpoint.in_flight
+
+    @property
     def latencies(self) -> NDArray[np.int64]:
         """The latencies of all sessions of the agent, as counts of hosts.histogram."""
         return self._core.latencies

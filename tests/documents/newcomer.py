@@ -12,7 +12,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from pages import ROOT
+from pages import ROOT, TOOLCHAIN
 from reviewed import SWEEP
 from trials import ROOT_USER
 
@@ -60,10 +60,9 @@ class Newcomer:
 
     def prepare(self) -> None:
         """Makes the files that the documents' commands name: the documents show most of them."""
-        readme, stf = ((ROOT / page).read_text() for page in ("README.md", "docs/stf.md"))
-        (program,) = re.findall(r"^```p4\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
-        (script,) = re.findall(r"^```\n(# destination.*?)^```$", stf, re.MULTILINE | re.DOTALL)
-        (scenario,) = re.findall(r"^```yaml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+        program = _block(TOOLCHAIN / "README.md", "p4\n")
+        script = _block(TOOLCHAIN / "docs/stf.md", "\n(?=# destination)")
+        scenario = _block(ROOT / "README.md", "yaml\n")
         files = {"rack-loss.yaml": scenario, "sweep.yaml": SWEEP}
         files |= dict.fromkeys(("prog.p4", "reflect.p4", "program.p4"), program)
         files |= dict.fromkeys(("reflect.stf", "test.stf"), script)
@@ -79,6 +78,12 @@ class Newcomer:
         names = dict(zip(("A", "B", "SWEEP"), [*runs, *sweeps], strict=False))
         places = {name: str(path.relative_to(self.clone)) for name, path in names.items()}
         return {**places, "PACK": "pack.agglab.zip"}
+
+
+def _block(page: Path, start: str) -> str:
+    """The one code block of a page that has this start; `start` is a regular expression."""
+    (text,) = re.findall(rf"^```{start}(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    return str(text)
 
 
 def succeeded(done: subprocess.CompletedProcess[str]) -> None:

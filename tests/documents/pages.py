@@ -1,4 +1,5 @@
-"""Finds the command lines that README.md, CONTRIBUTING.md and docs/ show to their readers."""
+"""Finds the command lines that README.md, CONTRIBUTING.md, docs/ and the pages of toolchain/ show
+to their readers."""
 
 from __future__ import annotations
 
@@ -8,8 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TOP = (ROOT / "README.md", ROOT / "CONTRIBUTING.md")
-PAGES = (*TOP, *sorted((ROOT / "docs").rglob("*.md")))
+TOOLCHAIN = ROOT / "toolchain"
+TOP = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", TOOLCHAIN / "README.md")
+PAGES = (
+    *TOP,
+    *(page for home in (ROOT, TOOLCHAIN) for page in sorted((home / "docs").rglob("*.md"))),
+)
 PROGRAMS = re.compile(
     r"""
     agglab|p4native-c|p4native-stf|p4native-switch|apt|apt-get|bash|bridge|cat|cd|chmod|chown|
@@ -37,6 +42,11 @@ class Shown:
     page: str
     line: int
     text: str
+
+    @property
+    def home(self) -> Path:
+        """The folder from which the page names files."""
+        return TOOLCHAIN if self.page.startswith("toolchain/") else ROOT
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}: {self.text}"

@@ -34,6 +34,7 @@ FILLED_IN = {
     "SYSTEM=<name>": "SYSTEM=ring SCHEDULES=5",
     "ONLY=<id>": "ONLY=switch-stale-unchecked",
     "unshare -rn": "unshare -rn true",
+    "python -c": ".venv/bin/python -c",
 }
 """What takes the place of placeholders, the first that fits first. Variables: newcomer.py."""
 
@@ -49,6 +50,7 @@ OTHERS_RUN = frozenset(
         "ip link",
         "ip -s link",
         "unshare -rn",
+        "python -c 'import p4native; print(p4native.SWITCH_SCRIPT)'",
         "openssl req -x509 -newkey rsa:3072 -nodes -days 365 -subj /CN=lab -keyout ca.key "
         "-out ca.crt",
         "for name in switch controller; do openssl req -newkey rsa:3072 -nodes -subj /CN=$name "
@@ -95,7 +97,7 @@ TOO_LONG = frozenset(
         f"{VERIFICATION} explore",
         "make random",
         "make random N=1000 SEED=1",
-        f"{VERIFICATION} conformance --random 1000 --first-seed 1",
+        f"{PYTHON} -m p4native.verification conformance --random 1000 --first-seed 1",
         "make conformance",
         f"{VERIFICATION} conformance --packets",
         "make fuzz",
@@ -108,7 +110,6 @@ TOO_LONG = frozenset(
         f"{PYTHON} -m benchmarks hosts_protocol",
         f"{PYTHON} -m benchmarks virtual_time",
         f"{PYTHON} -m benchmarks targets",
-        f"{PYTHON} -m pytest toolchain/tests/packets",
     }
 )
 """Commands that take minutes. The long kind runs them, the quick kind their stand-ins."""
@@ -133,6 +134,12 @@ STAND_IN = {
         f"{AGGLAB} systems [--measure [--out FILE] [--set KEY=VALUE]...]",
         f"{AGGLAB} grade",
         f"{AGGLAB} grade LAB PROGRAM [--json] [--junit FILE] [--gradescope] [--trust]",
+        f"{AGGLAB} shell",
+        f"{AGGLAB} shell FILE --commands LIST",
+        f"{AGGLAB} shell FILE [--commands LIST] [--set KEY=VALUE]...",
+        f"{AGGLAB} exec NODE [--run DIR] -- COMMAND",
+        f"{AGGLAB} exec h1 -- ping -c 3 h2",
+        f"{AGGLAB} exec s1 -- tcpdump -n -i s1-eth1",
         f"{AGGLAB} grade-all LAB FOLDER",
         f"{AGGLAB} grade-all LAB FOLDER [--csv FILE] [--processes N] [--trust]",
         f"{AGGLAB} labs export DIR",
@@ -141,15 +148,13 @@ STAND_IN = {
         VERIFICATION,
         f"{VERIFICATION} sweep",
         f"{VERIFICATION} faulty-programs [--only ID...] [--runs N] [--busy N] [--set KEY=VALUE]",
-        f"{PYTHON} -m p4native.compiler",
-        f"{PYTHON} -m p4native.switch",
         "make check",
     ),
     "runs until it is stopped: toolchain/tests/root/test_switch_program.py": (
-        "./p4native-switch --trace ...",
-        "./p4native-switch -i PORT@INTERFACE ... [options] prog.json [-- target options]",
+        "p4native-switch --trace ...",
+        "p4native-switch -i PORT@INTERFACE ... [options] prog.json [-- target options]",
         "./p4native-switch -i PORT@NAME",
-        "./p4native-switch -i 1@s1-eth1 prog.json -- --grpc-server-addr 0.0.0.0:9559 "
+        "p4native-switch -i 1@s1-eth1 prog.json -- --grpc-server-addr 0.0.0.0:9559 "
         "--grpc-server-ssl --grpc-server-cert switch.crt --grpc-server-key switch.key "
         "--grpc-server-with-client-auth --grpc-server-cacert ca.crt",
     ),
@@ -163,8 +168,8 @@ STAND_IN = {
         "make bless",
         "make bless TESTS=tests/unit/testbed",
         f"{PYTHON} -m pytest toolchain/tests/switch -x -q",
-        f"{PYTHON} -m pytest tests/peers",
-        f"{PYTHON} -m pytest tests/peers/test_p4runtime_on_peers.py",
+        f"{PYTHON} -m pytest",
+        f"{PYTHON} -m pytest tests/packets",
         "sudo .venv/bin/python -m pytest",
         "pytest --agglab-require",
         "pytest --agglab-results DIR",
@@ -217,6 +222,7 @@ NOT_OURS = {
         "pip install torch",
         "pip install",
         "pip install path/to/agglab",
+        "python3 -m venv .venv && .venv/bin/pip install --editable '.[test]'",
     ),
     "runs what is not in a clone, or needs a hypervisor": (
         "wireshark -X lua_script:results/quickstart/latest/pcap/dissector.lua "
@@ -243,6 +249,8 @@ NOT_OURS = {
     "names a program in a sentence": (
         "debootstrap --arch=arm64",
         "kill -9",
+        "python -m p4native.compiler",
+        "python -m p4native.switch",
         "mn -c",
         "ip -batch",
         "tc -batch",
@@ -254,11 +262,16 @@ NOT_OURS = {
 """Commands of which nothing is run, by the reason."""
 
 FOLLOWED = {
+    "tests/unit/testbed/shell/test_prompt.py": (
+        f"{AGGLAB} shell labs/05-loss/runs/rack.yaml "
+        "--set switch.program=labs/05-loss/solution.p4 --set links.loss=0%",
+        "source FILE",
+    ),
     "toolchain/tests/root/test_pip_install.py": (
         "python3 -m venv p4",
         ". p4/bin/activate",
         "pip install ./p4native-0.1.0-py3-none-any.whl",
-        "pip wheel --no-deps ./toolchain",
+        "pip wheel --no-deps .",
         "p4native-c prog.p4 -o prog.json --p4runtime-files prog.p4info.txtpb",
         "ip link add veth0 type veth peer name veth1",
         "ip link set veth0 up",
@@ -269,6 +282,7 @@ FOLLOWED = {
     "tests/root/test_own_programs.py": (
         "mkdir -p mine/",
         "cp p4/switchml.p4 mine/maximum.p4",
+        "cp -r p4/include mine/",
         "make compile PROGRAM=mine/maximum.p4",
         "make scenario FILE=mine/maximum.yaml BACKEND=virtual",
         "make scenario FILE=mine/maximum.yaml",

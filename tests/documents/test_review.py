@@ -41,11 +41,12 @@ def test_a_page_that_another_test_follows_has_that_test() -> None:
 
 
 def test_files_and_extras_that_commands_name_exist() -> None:
-    texts = "\n".join(TEXTS.difference(*FOLLOWED.values()))
-    gone = [path for path in CHECKED_OUT.findall(texts) if not (ROOT / path).exists()]
-    declared = (ROOT / "pyproject.toml").read_text()
-    lacking = [name for name in EXTRA.findall(texts) if f"\n{name} = " not in declared]
-    assert (gone, lacking) == ([], [])
+    followed = frozenset().union(*FOLLOWED.values())
+    for each in shown():
+        paths = [] if each.text in followed else CHECKED_OUT.findall(each.text)
+        assert [path for path in paths if not (each.home / path).exists()] == [], each
+        declared = (each.home / "pyproject.toml").read_text()
+        assert [n for n in EXTRA.findall(each.text) if f"\n{n} = " not in declared] == [], each
 
 
 def test_a_stand_in_checks_what_can_be_checked() -> None:

@@ -23,8 +23,9 @@ ONLY_STAND_IN = frozenset(text for texts in STAND_IN.values() for text in texts)
 NOT_RUN = frozenset(text for texts in (NOT_OURS | FOLLOWED).values() for text in texts)
 NAMED = (OTHERS_RUN, TOO_LONG, ONLY_STAND_IN, NOT_RUN)
 OURS = re.compile(
-    r"(make [a-z-]+|\./agglab [a-z-]+|\./p4native-[a-z]+"
-    r"|\.venv/bin/python -m (?:agglab\.verification(?: [a-z-]+)?|agglab\.\w+|benchmarks|pytest))"
+    r"(make [a-z-]+|\./agglab [a-z-]+|(?:\./)?p4native-[a-z]+"
+    r"|\.venv/bin/python -m (?:(?:agglab|p4native)\.verification(?: [a-z-]+)?"
+    r"|agglab\.\w+|benchmarks|pytest))"
     r"(?= |$)"
 )
 """The kind of a line: the program of ours, with its command, that the line starts."""
@@ -81,7 +82,9 @@ def kind(line: str) -> str:
 
 
 def filled_in(text: str) -> str:
-    """Returns the line with files in place of its placeholders, and with its optional parts."""
+    """Returns the line with files in place of its placeholders, and with its optional parts. What
+    the toolchain's pages start by name is started as in a checkout."""
+    text = f"./{text}" if text.startswith("p4native-") else text
     for placeholder, files in FILLED_IN.items():
         text = re.sub(rf"(?<!\S){re.escape(placeholder)}(?!\S)", files, text)
     return re.sub(r"(?<= )\[(--[^]]*)\]", r"\1", text)
@@ -101,7 +104,7 @@ def stand_in(text: str) -> Iterator[Trial]:
     elif line.startswith("./agglab run ") and _scenario(line):
         yield Trial(ROOT_USER, line.replace("run", "check", 1))
     elif is_ours(line):
-        yield Trial(ROOT_USER, f"{kind(line)} --help", set(OPTION.findall(line)))
+        yield Trial(ROOT_USER, f"{filled_in(kind(line))} --help", set(OPTION.findall(line)))
 
 
 def is_on_real_links(line: str) -> bool:

@@ -564,7 +564,7 @@ def ring(scratch: Path, lanes: int, program: str, p4info: str) -> dict[str, Any]
         got["sums"] = sums_of(workers, lanes, tag=1)
         cells = range(2 * job.slots)
         got["tags"] = [sorted(s.read_register("tags", cells))[-2:] for s in switches.values()]
-        switches["s1"].reprogram()
+        switches["s1"].reprogram(target)
         got["reprogrammed"] = sorted(switches["s1"].read_register("tags", cells))[-1]
         net.stop_switch("s2")
         net.check()

@@ -9,10 +9,10 @@ import json
 from pathlib import Path
 
 import pytest
+from own_program import AGGREGATION, own_program
 
 from agglab.testbed import fidelity, second_opinion
 from agglab.testbed.exit_codes import UNDECIDED
-from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 from agglab.verification.faulty_programs.catalogue import FaultyProgram, read
@@ -46,7 +46,7 @@ def test_a_right_program_passes_beside_busy_loops() -> None:
         assert tried(PROGRAMS["switchml-brief"]) == ["passed"]
 
 
-ENDS = "#define ENDS (meta.after == meta.all_workers)"
+NEVER_AT_ONCE = (AGGREGATION, "if (meta.after != meta.all_workers) {", "if (true) {")
 ASKED = """
 name: asked
 topology: {workers: 2}
@@ -63,9 +63,7 @@ def test_what_neither_counts_nor_virtual_time_can_judge_is_undecided(
     """A machine that was late by any measure, and a run that is too large by any measure."""
     monkeypatch.setattr(fidelity, "LATE", 0.0)
     monkeypatch.setattr(second_opinion, "FRAMES_MAX", 0)
-    source = (P4_FOLDER / "switchml.p4").read_text().replace(ENDS, "#define ENDS false")
-    own = tmp_path / "own.p4"
-    own.write_text(source.replace('"include/', f'"{P4_FOLDER}/include/'))
+    own = own_program(tmp_path, NEVER_AT_ONCE)
     path = tmp_path / "asked.yaml"
     path.write_text(ASKED)
     settings, out = [f"switch.program={own}"], io.StringIO()

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from own_program import AGGREGATION, own_program
 from waiting import until
 
 pytestmark = pytest.mark.root
@@ -142,11 +143,10 @@ def test_two_runs_at_once_do_not_meet(scenario) -> None:
 
 
 def test_a_p4_program_with_an_error_is_shown_with_its_place(scenario, tmp_path: Path) -> None:
-    bad = tmp_path / "bad.p4"
-    bad.write_text((ROOT / "p4/switchml.p4").read_text().replace("meta.stale = ", "meta.stail = "))
+    bad = own_program(tmp_path, (AGGREGATION, "meta.stale = ", "meta.stail = "))
     ended = scenario.run("quickstart", "--set", f"switch.program={bad}")
     assert ended.code == 2
-    assert "bad.p4:" in ended.err
+    assert "aggregation.p4:" in ended.err
     assert "stail" in ended.err
     assert "Traceback" not in ended.err
     assert ended.folder is None

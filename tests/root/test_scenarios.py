@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from own_program import AGGREGATION, EGRESS, own_program
 
 from agglab.testbed.fidelity import OF_THE_MACHINE
 from agglab.testbed.network import drop_numbers
@@ -263,11 +264,8 @@ def test_a_sweep_has_a_row_and_a_folder_a_point(scenario) -> None:
 @pytest.mark.long
 def test_a_users_own_program_is_used(scenario, tmp_path: Path) -> None:
     """A copy of ours beside the scenario, in which results are sent with another TTL."""
-    source = Path(find("quickstart")).parents[1] / "p4/switchml.p4"
-    changed = source.read_text().replace("hdr.ipv4.ttl = 64;", "hdr.ipv4.ttl = 99;")
-    assert changed != source.read_text()
-    (tmp_path / "own.p4").write_text(changed)
-    text = SMALL.replace("{lanes", f"{{program: {tmp_path / 'own.p4'}, pcap: true, lanes")
+    own = own_program(tmp_path, (EGRESS, "hdr.ipv4.ttl = 64;", "hdr.ipv4.ttl = 99;"))
+    text = SMALL.replace("{lanes", f"{{program: {own}, pcap: true, lanes")
     ended = scenario.run(scenario.write(text))
     assert ended.metrics["exact"] is True, ended.err
     captured = b"".join(path.read_bytes() for path in (ended.folder / "pcap").iterdir())
@@ -279,12 +277,8 @@ def test_a_program_that_sends_no_results_is_found_out_on_any_machine(
     scenario, tmp_path: Path
 ) -> None:
     """Every worker has to ask again for every result, and every sum is right."""
-    source = Path(find("quickstart")).parents[1] / "p4/switchml.p4"
-    line = "        standard_metadata.mcast_grp = meta.group;\n"
-    (tmp_path / "own.p4").write_text(source.read_text().replace(line, ""))
-    ended = scenario.run(
-        scenario.write(SMALL.replace("{lanes", f"{{program: {tmp_path / 'own.p4'}, lanes"))
-    )
+    own = own_program(tmp_path, (AGGREGATION, "standard_metadata.mcast_grp = meta.group;", ""))
+    ended = scenario.run(scenario.write(SMALL.replace("{lanes", f"{{program: {own}, lanes")))
     assert (ended.code, ended.metrics["exact"]) == (1, True)
     assert "lost-in-switch" in {finding["kind"] for finding in ended.metrics["findings"]}
     assert ended.metrics["fidelity"]["verdict"] == "waiting"

@@ -1,4 +1,5 @@
-"""What README.md, CONTRIBUTING.md and docs/ name exists: links, files, commands, messages."""
+"""What README.md, CONTRIBUTING.md, docs/ and the pages of toolchain/ name exists: links, files,
+commands, messages."""
 
 from __future__ import annotations
 
@@ -15,10 +16,15 @@ from agglab.testbed.cli import COMMANDS
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("hosts", "p4", "scenarios", "systems", "testbed", "tests", "toolchain", "topologies")
 FOLDERS += ("benchmarks", "labs", "docs", "figures", "verification", ".ci", ".github")
+TOOLCHAIN = ROOT / "toolchain"
+OF_TOOLCHAIN = (
+    *(TOOLCHAIN / "README.md", TOOLCHAIN / "CHANGELOG.md"),
+    *(page for folder in ("docs", "tests") for page in (TOOLCHAIN / folder).rglob("*.md")),
+)
 # CHANGELOG.md speaks of the past.
 WITH_PAGES = ("docs", "labs", "systems")
 DOCUMENTS = [path for folder in WITH_PAGES for path in (ROOT / folder).rglob("*.md")]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCUMENTS])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCUMENTS, *OF_TOOLCHAIN])
 SUFFIXES = ("py", "c", "h", "p4", "stf", "yaml", "sh", "md")
 # Paths that stand for files of the reader's own, of a machine, or of other projects.
 THEIRS = re.compile(
@@ -92,19 +98,21 @@ def broken_links(page: Path, text: str) -> Iterator[str]:
         if "://" in target:
             continue
         name, _, anchor = target.partition("#")
-        file = (page.parent / name) if name else page
-        if not file.exists() or (anchor and anchor not in anchors(file)):
+        file = (page.parent / name).resolve() if name else page
+        leaves = page in OF_TOOLCHAIN and not file.is_relative_to(TOOLCHAIN)
+        if leaves or not file.exists() or (anchor and anchor not in anchors(file)):
             yield target
 
 
-def missing_paths(text: str) -> Iterator[str]:
-    """Names of files and folders, with placeholders (`<name>`, `*`, `...`) in them or not."""
+def missing_paths(text: str, home: str = "") -> Iterator[str]:
+    """Names of files and folders, with placeholders (`<name>`, `*`, `...`) in them or not. home:
+    the folder in which they have to be, such as `toolchain`."""
     for span in code(text):
         for word in re.findall(r"[\w.*<>/{},-]+", span):
             word = word.rstrip(".,").removeprefix("./")
-            in_folder = word.partition("/")[0] in FOLDERS and "/" in word
+            in_folder = word.partition("/")[0] in (*FOLDERS, "p4native") and "/" in word
             named = "/" in word and word.rpartition(".")[2] in SUFFIXES
-            if (in_folder or named) and not THEIRS.search(word) and not exists(word):
+            if (in_folder or named) and not THEIRS.search(word) and not exists(word, home):
                 yield word
 
 
@@ -125,11 +133,12 @@ def known_tests() -> frozenset[str]:
     return frozenset([*names, *(name for each in functions for name in each)])
 
 
-def exists(word: str) -> bool:
+def exists(word: str, home: str = "") -> bool:
     plain = re.escape(word.rstrip("/"))
     pattern = re.sub(r"<\w+>|\\\*|\\\.\\\.\\\.", "[^/]+", plain)
     pattern = re.sub(r"\\\{([^}]*)\\\}", lambda m: "(" + m[1].replace(",", "|") + ")", pattern)
-    return any(re.search(rf"(^|/){pattern}(\.py)?$", name) for name in files())
+    sought = re.compile(rf"(^|/){pattern}(\.py)?$")
+    return any(sought.search(name, len(home)) for name in files() if name.startswith(home))
 
 
 def unknown_commands(text: str) -> Iterator[str]:
@@ -175,7 +184,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", pages())
 def test_files_that_are_named_exist(page: Path) -> None:
-    assert list(missing_paths(page.read_text())) == []
+    home = "toolchain" if page in OF_TOOLCHAIN else ""
+    assert list(missing_paths(page.read_text(), home)) == []
 
 
 @pytest.mark.parametrize("page", pages())
@@ -202,6 +212,8 @@ def test_what_does_not_exist_is_found() -> None:
     text = "`testbed/gone.py`, `systems/gone.py`, `make gone`, `agglab gone`, `--gone-flag`,"
     text += " `NAME=gone`, `python -m agglab.gone` [x](gone.md) [y](README.md#gone)"
     assert list(missing_paths(text)) == ["testbed/gone.py", "systems/gone.py"]
+    of_both = "`hosts/agent.py`, `p4native/stf/`, `tests/packets/`"
+    assert list(missing_paths(of_both, "toolchain")) == ["hosts/agent.py"]
     assert list(missing_tests("`test_gone.py`, `test_gone`, `test_g*.py`, `test_tls.py`")) == [
         "test_gone.py",
         "test_gone",
@@ -214,4 +226,6 @@ def test_what_does_not_exist_is_found() -> None:
     ]
     assert list(unknown_flags(text)) == ["--gone-flag"]
     assert list(broken_links(ROOT / "README.md", text)) == ["gone.md", "README.md#gone"]
+    out = "[x](../README.md) [y](README.md) [z](docs/stf.md)"
+    assert list(broken_links(TOOLCHAIN / "README.md", out)) == ["../README.md"]
     assert list(unsaid("## Before anything runs\n| `no such message at all` | x |\n"))

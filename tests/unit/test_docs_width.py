@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("docs", "labs", "systems")
-PAGES = [*ROOT.glob("*.md"), *(page for name in FOLDERS for page in (ROOT / name).rglob("*.md"))]
-PAGES.sort()
+FOLDERS = ("docs", "labs", "systems", "toolchain/docs", "toolchain/tests")
+HERE = (page for top in (ROOT, ROOT / "toolchain") for page in top.glob("*.md"))
+PAGES = sorted([*HERE, *(page for name in FOLDERS for page in (ROOT / name).rglob("*.md"))])
 COLUMNS = 120
 
 

@@ -201,6 +201,56 @@ def test_hosts_need_of_the_toolchain_only_how_c_is_compiled() -> None:
         assert known <= {"p4native.common", "p4native.common.c_build", "p4native.common.contexts"}
 
 
+def listed() -> dict[str, set[str]]:
+    """What other projects may import of the toolchain, by module: the names of its section in
+    toolchain/docs/interface.md."""
+    page = (ROOT / "toolchain/docs/interface.md").read_text()
+    sections = re.findall(r"^## (p4native[\w.]*)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    cells = {module: re.findall(r"^\| (`[^|]*`) \|", text, re.M) for module, text in sections}
+    return {module: set(re.findall(r"`(\w+)`", " ".join(cells[module]))) for module in cells}
+
+
+LISTED = listed()
+
+
+def unlisted(tree: ast.AST) -> Iterator[str]:
+    """Yields what a module imports of the toolchain although interface.md does not list it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = {alias.name for alias in node.names}
+            yield from (n for n in names if n.split(".")[0] == "p4native" and n not in LISTED)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "p4native":
+            module = str(node.module)
+            for alias in node.names:
+                whole = f"{module}.{alias.name}"
+                if whole not in LISTED and alias.name not in LISTED.get(module, ()):
+                    yield whole
+
+
+def test_only_what_the_toolchain_offers_is_imported() -> None:
+    labs = {str(path): path for path in (ROOT / "labs").rglob("*.py")}
+    agglab = {name: path for name, path in MODULES.items() if folder_of(name) != "p4native"}
+    assert len(labs) > 3 and len(agglab) > 300
+    for name, path in {**labs, **agglab}.items():
+        private = sorted(unlisted(ast.parse(path.read_text())))
+        assert not private, f"{name} imports {private}"
+
+
+def test_an_import_of_what_is_not_listed_is_seen() -> None:
+    text = """
+import p4native, p4native.switch.translate
+from p4native import SWITCH_SCRIPT, FOLDERS, switch
+from p4native.switch import Pipeline, tables
+from p4native.switch.io.loop import PacketLoop
+"""
+    assert sorted(unlisted(ast.parse(text))) == [
+        "p4native.FOLDERS",
+        "p4native.switch.io.loop.PacketLoop",
+        "p4native.switch.tables",
+        "p4native.switch.translate",
+    ]
+
+
 @pytest.mark.parametrize("package", sorted(APART))
 def test_the_testbeds_layers_know_only_what_lies_below(package: str) -> None:
     start = f"testbed.{package}"
@@ -408,8 +458,8 @@ def test_a_misplaced_test_is_found(test: str) -> None:
 
 
 def places(system: str) -> tuple[str, ...]:
-    """Where a system is at home."""
-    return (f"systems/{system}/", f"p4/{system}.p4")
+    """Where a system is at home: what these begin."""
+    return (f"systems/{system}/", f"p4/{system}.p4", f"p4/{system}_", f"p4/include/{system}_")
 
 
 def code_outside(system: str) -> Iterator[Path]:

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from agglab.testbed import workloads
 from agglab.testbed.exit_codes import FAILED, LACKING, PASSED, UNDECIDED
-from agglab.testbed.peers import last_line
 from agglab.testbed.record import point_folder
 from agglab.testbed.scenario import Suite, find, load, names
 from agglab.testbed.scenario.load import Point
-from agglab.verification.conformance.pairs import Pair
+from p4native.verification.conformance import Pair
+from p4native.verification.peers import last_line
 
+COMPILERS = {"p4c": "p4c", "p4native": "agglab"}
+"""The value of `switch.compiler` for each compiler of a pair."""
 Sums = Mapping[tuple[str, int], str]
 """(job, round) -> SHA-256 of the round's integer sums."""
 
@@ -59,7 +61,7 @@ def run_on(name: str, pair: Pair, results: Path) -> Mapping[str, ScenarioResult]
     for setting in (
         "backend=mininet",
         f"switch.target={pair.switch}",
-        f"switch.compiler={pair.compiler}",
+        f"switch.compiler={COMPILERS[pair.compiler]}",
     ):
         command += ["--set", setting]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -62,7 +62,7 @@ def schedule(seed: int, system: str) -> Scenario:
         seed=seed,
         backend="virtual",
         system=system,
-        options=((system, _options(seed, system)),) if found.options else (),
+        options=own_options(seed, system, jobs),
         topology=shape,
         links=Links(
             rate_bps=chance.choice((1_000_000, 10_000_000, 100_000_000)),
@@ -86,11 +86,13 @@ def schedule(seed: int, system: str) -> Scenario:
     return replace(bare, faults=tuple(faults))
 
 
-def _options(seed: int, system: str) -> Any:
-    """Draws values for the keys that only this system has."""
+def own_options(seed: int, system: str, jobs: int) -> tuple[tuple[str, Any], ...]:
+    """Draws values for the keys that only this system has, in a scenario with this number of jobs.
+    Returns Scenario.options."""
     draw, usual = proofs.of(system).options, systems.find(system).options
-    assert usual is not None
-    return draw(Random(f"options {seed}")) if draw else usual()
+    if usual is None:
+        return ()
+    return ((system, draw(Random(f"options {seed}"), jobs) if draw else usual()),)
 
 
 def _workload(chance: Random, tensors: Random, system: System) -> Workload:

@@ -16,7 +16,6 @@ from typing import Any
 import yaml
 
 from agglab.testbed import systems
-from agglab.testbed.paths import P4_FOLDER
 from agglab.verification import proofs
 
 FILE = "faulty_programs.yaml"
@@ -83,9 +82,3 @@ def _of_system(name: str) -> Iterator[FaultyProgram]:
         yield FaultyProgram(
             f"{name}-{entry['id']}", name, entry["kind"], scenario, entry["breaks"], changes
         )
-
-
-def program_file(program: FaultyProgram) -> str:
-    """Returns the name of the file in p4/ that the system compiles."""
-    assert (P4_FOLDER / f"{program.system}.p4").is_file()
-    return f"{program.system}.p4"

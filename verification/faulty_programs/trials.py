@@ -16,7 +16,8 @@ from pathlib import Path
 
 from agglab.testbed.exit_codes import FAILED, PASSED, UNDECIDED
 from agglab.testbed.paths import P4_FOLDER
-from agglab.verification.faulty_programs.catalogue import FaultyProgram, program_file
+from agglab.testbed.scenario import load
+from agglab.verification.faulty_programs.catalogue import FaultyProgram
 
 WORDS = {PASSED: "passed", FAILED: "failed", UNDECIDED: "undecided"}
 OTHER = "not run"
@@ -48,7 +49,9 @@ def _command(program: FaultyProgram, folder: Path, settings: tuple[str, ...]) ->
     program.write(p4)
     path = folder / "scenario.yaml"
     path.write_text(json.dumps({"name": program.id, "system": program.system, **program.scenario}))
-    own = (f"switch.program={p4 / program_file(program)}", *settings)
+    (point,) = load(path).points
+    (file,) = {source.path.name for source in point.resolved.programs.values()}
+    own = (f"switch.program={p4 / file}", *settings)
     words = [word for setting in own for word in ("--set", setting)]
     return [sys.executable, "-m", "agglab.testbed", "run", str(path), *words, "--results"]
 

@@ -31,7 +31,7 @@ def _sent_in(run: ResolvedScenario) -> list[bytes]:
     jsons = {switch: program.json for switch, program in prepare(run).programs.items()}
     frames: list[bytes] = []
     with VirtualBackend(run.graph, run.seed, built(jsons)) as backend:
-        backend.tap(frames.append)
+        backend.tap(lambda _, frame: frames.append(frame))
         outcome = conductor(run, backend, silent, silent).run()
         assert not any(result.failure for result in outcome.jobs), run.system.name
         return frames

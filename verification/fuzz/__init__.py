@@ -1,15 +1,31 @@
-"""Fuzzing under sanitizers: no input may cause a crash, a hang or a traceback.
+"""Fuzzing of what the laboratory reads: no input may cause a crash, a hang or a traceback.
 
-- packets (and packets.c): malformed packets that generated programs process.
-- inputs, messages, names, foreign: the other kinds of input, such as BMv2 JSON, P4 source, STF
-  scripts, scenarios, P4Runtime messages, agents' control lines and datagrams for the worker. A kind
-  and a seed determine an input.
-- command: `python -m agglab.verification fuzz`, which tries inputs in several processes and saves
-  each finding with its seed.
+- scenarios, messages, foreign: the kinds of input that the laboratory adds to those of the P4
+  toolchain: scenarios, agents' control lines, datagrams for the worker, and runs with an outsider.
+- systems: the programs of the systems, to which the toolchain sends malformed packets.
 
-May import: compiler, hosts, switch.
+The toolchain's command (p4native.verification.fuzz) draws and tries all of them, and saves each
+finding with its seed.
 """
 
-from agglab.verification.fuzz.command import main
+from collections.abc import Sequence
 
-__all__ = ["main"]
+import p4native.verification.fuzz as toolchain
+from agglab.testbed.command_lines import module
+from agglab.verification.fuzz.foreign import ForeignTarget
+from agglab.verification.fuzz.messages import AgentTarget, DatagramTarget
+from agglab.verification.fuzz.scenarios import ScenarioTarget
+from agglab.verification.fuzz.systems import subjects
+
+TARGETS: tuple[type[toolchain.Target], ...] = (
+    *(ScenarioTarget, AgentTarget, DatagramTarget, ForeignTarget),
+)
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs the toolchain's command with the laboratory's kinds of input and programs, and returns
+    its exit code."""
+    return toolchain.main(words, f"{module('agglab.verification')} fuzz", TARGETS, subjects)
+
+
+__all__ = ["TARGETS", "main"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 import random
-from pathlib import Path
 
 from agglab.testbed import systems
 from agglab.verification.foreign.recorded import recorded
 from agglab.verification.foreign.scenario import names
 from agglab.verification.foreign.trial import attempt, build
-from agglab.verification.fuzz.inputs import Target
+from p4native.verification.corpus import Corpus
+from p4native.verification.fuzz import Target
 
 FRAMES = 2000
 """The number of foreign frames in one run."""
@@ -25,9 +25,10 @@ class ForeignTarget(Target):
     change, and each frame must be counted."""
 
     name = "foreign"
+    inputs = RUNS
 
-    def __init__(self, tests: Path) -> None:
-        super().__init__(tests)
+    def __init__(self, corpus: Corpus) -> None:
+        super().__init__(corpus)
         for name in names():
             recorded(name)  # before anybody waits for an input
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agglab.testbed import arguments, processors
 from agglab.testbed.exit_codes import FAILED, PASSED
-from agglab.testbed.problems import one_line, problem_of
+from agglab.testbed.problems import problem_of
 from agglab.verification.grading import course, formats
 from agglab.verification.grading.command import write
 from agglab.verification.grading.grade import grades
@@ -16,7 +16,7 @@ from agglab.verification.grading.lab import Lab
 from agglab.verification.grading.result import Grade
 from agglab.verification.grading.sandbox import Limits
 from agglab.verification.grading.text import number
-from p4native.common.printable import plain
+from p4native.common.printable import one_line, plain
 
 SAYS_MAX = 100
 

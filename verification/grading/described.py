@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from p4native.stf import Binder, Expect
@@ -20,6 +22,30 @@ def described(binder: Binder, frame: bytes) -> str:
     """Returns a packet in words: its headers with their fields, without those below the protocol's
     own. What the parser does not read, or cannot be followed, is shown as bytes."""
     return described_nibbles(binder, frame.hex(), frame)
+
+
+def by_program(program: Path, frame: bytes) -> str:
+    """Returns a packet in words, as the parser of a program (its BMv2 JSON) reads it. A result that
+    a switch sends has the format of a contribution, but the parser knows only the packets that come
+    to the switch: a result is read as if it went the other way."""
+    binder = _binder(program)
+    ways = (frame, _turned(frame))
+    return described(
+        binder, max(ways, key=lambda way: sum(bits for _, bits in dissect(binder, way)))
+    )
+
+
+def _turned(frame: bytes) -> bytes:
+    """Returns an IPv4 packet with UDP or TCP in which sender and receiver have changed places."""
+    if frame[12:15] != b"\x08\x00\x45" or len(frame) < 38:
+        return frame
+    addresses, ports = frame[30:34] + frame[26:30], frame[36:38] + frame[34:36]
+    return frame[6:12] + frame[:6] + frame[12:26] + addresses + ports + frame[38:]
+
+
+@lru_cache(maxsize=16)
+def _binder(program: Path) -> Binder:
+    return Binder(json.loads(program.read_text()))
 
 
 def described_nibbles(binder: Binder, nibbles: str, alike: bytes) -> str:

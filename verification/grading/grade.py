@@ -11,7 +11,7 @@ from typing import Protocol
 from agglab.hosts import library
 from agglab.testbed.errors import CompileError, MachineLacks
 from agglab.testbed.paths import LAB_FOLDER
-from agglab.testbed.problems import ScenarioError, one_line
+from agglab.testbed.problems import ScenarioError
 from agglab.testbed.program import Program, compile_program
 from agglab.testbed.virtual.clock import Clock
 from agglab.verification.grading import (
@@ -28,6 +28,7 @@ from agglab.verification.grading.jail import Jail
 from agglab.verification.grading.lab import COMPILES, Case, Lab
 from agglab.verification.grading.result import Grade, Judged
 from agglab.verification.grading.sandbox import Limits, Report, Task
+from p4native.common.printable import one_line
 from p4native.stf import Binder
 from p4native.switch import PipelineError, ProgramError
 

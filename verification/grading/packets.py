@@ -16,6 +16,7 @@ from agglab.verification.grading.described import (
 )
 from agglab.verification.grading.lab import Case
 from agglab.verification.grading.result import Judged
+from p4native.common.files import read_bytes
 from p4native.stf import (
     Binder,
     Command,
@@ -28,7 +29,6 @@ from p4native.stf import (
     parse,
 )
 from p4native.switch import Pipeline, PipelineError
-from p4native.switch.files import read_bytes
 
 Frames = list[tuple[int, bytes]]
 LINES_MAX = 12

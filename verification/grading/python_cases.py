@@ -11,11 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from agglab.testbed.problems import one_line
 from agglab.verification.grading.jail import Jail
 from agglab.verification.grading.lab import COMPILES, Case
 from agglab.verification.grading.result import Judged
 from agglab.verification.grading.student import decoded, encoded, receive, send
+from p4native.common.printable import one_line
 
 ANSWER_S = 10.0
 """How long a call may take, in seconds."""

@@ -18,7 +18,6 @@ from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.errors import CompileError, MachineLacks
 from agglab.testbed.metrics import compute
 from agglab.testbed.prepare import Prepared, compile_points
-from agglab.testbed.problems import one_line
 from agglab.testbed.scenario import Scenario, ScenarioError, load, resolve
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.virtual import NOTHING, Wanted
@@ -29,6 +28,7 @@ from agglab.verification.grading.result import Judged
 from agglab.verification.grading.story import Observed, Teller
 from agglab.verification.judgement import OF_SETTINGS
 from agglab.verification.trial import simulate
+from p4native.common.printable import one_line
 from p4native.stf import Binder
 
 REASONS_MAX = 3

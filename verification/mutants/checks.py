@@ -20,7 +20,7 @@ COMPILE_LIMIT_S = 120.0
 TEXT_MAX = 90
 
 PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-rfE", "--hypothesis-seed=0")
-PLACE = r"(?:tests|systems/\w+/tests)/"
+PLACE = r"(?:(?:toolchain/)?tests|systems/\w+/tests)/"
 """Where tests lie."""
 FAILED = re.compile(rf"^(FAILED|ERROR) ({PLACE}\S+?::.+?)(?: - .*)?$", re.MULTILINE)
 COLLECTION = re.compile(rf"^ERROR ({PLACE}\S+\.py)(?: - (.*))?$", re.MULTILINE)
@@ -51,7 +51,7 @@ def validity(workspace: Workspace, file: str) -> Found:
 BUILD_SYSTEM = "from agglab.systems.{} import endpoint; endpoint.build()"
 BUILDS = {
     "hosts": "from agglab.hosts.library import built; built()",
-    "toolchain": "from p4native.switch.io.build import loop_library; loop_library()",
+    "toolchain": "from p4native.switch import loop_library; loop_library()",
     "testbed": (
         "from agglab.testbed.systems.summing import native as sums;"
         "from agglab.testbed.virtual import native; native.load(); sums.load()"
@@ -68,7 +68,7 @@ def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
         out = workspace.folder / "build" / "mutant.json"
         out.parent.mkdir(exist_ok=True)
         for name in programs_with(workspace.folder / "p4", Path(file).name):
-            sizes = ["-DLANES=5", "-DSLOTS=8"]
+            sizes = ["-DLANES=6", "-DSLOTS=8"]
             yield ["-m", "p4native.compiler", f"p4/{name}", *sizes, "-o", str(out)]
     elif suffix in (".c", ".h"):
         part, name, *_ = Path(file).parts

@@ -15,7 +15,7 @@ from agglab.verification.mutants.suite import Result
 HEAD = (
     "| fault | file | what it breaks | unit test | schedule | scenario |\n|---|---|---|---|---|---|"
 )
-TESTS = "tests/"
+TESTS, TOOLCHAIN = "tests/", "toolchain/"
 NOT_ASKED = "–"
 NOT_RUN = "not run"
 SURVIVED = "**survived**"
@@ -60,7 +60,13 @@ def hints(path: Path) -> dict[str, Cells]:
     """Returns by mutant what caught it, according to the table. When a mutant is tried again, this
     is tried first."""
     told = cells(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return {name: {**said, UNIT: f"{TESTS}{said[UNIT]}"} for name, said in told.items()}
+    return {name: {**said, UNIT: _from_root(said[UNIT])} for name, said in told.items()}
+
+
+def _from_root(test: str) -> str:
+    """Returns the path of a test of the table, in which the laboratory's tests are named without
+    their folder."""
+    return test if test.startswith(TOOLCHAIN) else f"{TESTS}{test}"
 
 
 def cells(text: str) -> dict[str, Cells]:

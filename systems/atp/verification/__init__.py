@@ -15,7 +15,7 @@ SCALES = (24, 30)
 do not fit into integers."""
 
 
-def options(chance: Random) -> AtpKeys:
+def options(chance: Random, jobs: int) -> AtpKeys:
     """Draws the keys of the section `atp` for a scenario of `explore`."""
     return AtpKeys(
         pool=chance.choice((SHARED, SHARED, DIVIDED)),

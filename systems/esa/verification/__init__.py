@@ -14,9 +14,9 @@ SCALES = (24, 30)
 do not fit into integers."""
 
 
-def options(chance: Random) -> EsaKeys:
+def options(chance: Random, jobs: int) -> EsaKeys:
     """Draws the keys of the section `esa` for a scenario of `explore`."""
-    count = chance.randint(0, 1)
+    count = chance.randint(0, jobs)
     return EsaKeys(
         scale_log2=chance.choice(SCALES),
         congestion_control=chance.random() < 0.5,

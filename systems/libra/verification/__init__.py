@@ -9,7 +9,7 @@ HOT = (0, 3, 8, 1024, 1024)
 SAMPLE_EVERY = (1, 2, 2, 10)
 
 PROOFS = Proofs(
-    options=lambda chance: LibraKeys(
+    options=lambda chance, jobs: LibraKeys(
         hot=chance.choice(HOT), sample_every=chance.choice(SAMPLE_EVERY)
     )
 )

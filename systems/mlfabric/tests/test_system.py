@@ -190,6 +190,25 @@ def test_what_a_paused_replica_never_acknowledged_is_unclear(tried: Run) -> None
     assert "were still under way" in metrics["links_unclear"]
 
 
+@pytest.mark.parametrize("back", ["", ", for: 1ms"])
+@pytest.mark.parametrize(("host", "named"), [("p1", "server 0"), ("p2", "server 1")])
+def test_what_an_agent_had_sent_again_before_it_died_is_unclear(
+    tried: Run, host: str, named: str, back: str
+) -> None:
+    """When the run is over, acknowledgements are still under way; then the job needs no server."""
+    given = text(loss="3%").replace("queue: 1MB", "queue: 1MB, delay: 5ms")
+    _, alive = tried(given)
+    kind = "server_restart" if back else "server_crash"
+    at_ms = 1000 * alive["completion_s"] + 1
+    fault = f"faults:\n- {{kind: {kind}, server: {host}, at: {at_ms:.3f}ms{back}}}"
+    _, metrics = tried(given + fault)
+    training(metrics)
+    assert alive["links_as_predicted"] is True and alive["servers"]["0"]["retransmitted"] > 0
+    assert metrics["links_as_predicted"] is None
+    lost = f"{host}: {named} ended early, and its last counts are lost with it"
+    assert metrics["links_unclear"] == lost
+
+
 @pytest.mark.long
 def test_a_switch_with_too_few_cells_sums_less(tried: Run) -> None:
     """Then servers ask for values, and these are counted as sent again."""

@@ -11,7 +11,7 @@ from agglab.systems.mlfabric.policy import ORDERS
 from agglab.verification.proofs import Proofs
 
 
-def options(chance: Random) -> MlfabricKeys:
+def options(chance: Random, jobs: int) -> MlfabricKeys:
     """Draws the keys of the section `mlfabric` for a scenario of `explore`."""
     return MlfabricKeys(
         order=chance.choice(tuple(ORDERS)),

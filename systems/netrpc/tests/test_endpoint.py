@@ -270,6 +270,26 @@ def test_silence_is_soon_a_loss_where_losses_were_seen():
     assert lossy_ns - usual_ns < TIMING.initial_rto_ns + lost * 4 * MS
 
 
+@pytest.mark.parametrize("lost", range(16))
+def test_after_a_loss_no_call_is_repeated_whose_answer_only_takes_longer(lost):
+    """Calls and answers have many lengths. On a link of 1 Mbit/s, the answer to a long one takes
+    several times as long as that to a short one."""
+    timing = replace(TIMING, initial_rto_ns=100 * MS, min_rto_ns=10 * MS)
+    inputs = [[np.arange(10, dtype=np.int32) % 3] for _ in range(2)]
+    network, nodes, _ = rack("lock", inputs, 4, 3, rate_bps=1_000_000, timing=timing)
+    sent = Counter()
+
+    def tap(source, target, payload):
+        sent[source] += 1
+        return None if source == worker_address(1) and sent[source] == lost + 1 else payload
+
+    network.tap = tap
+    network.run(SLOW_NS)
+    clean(nodes)
+    counters = nodes[1].endpoint.counters
+    assert (counters["retransmitted"], counters["duplicates"]) == (1, 0)
+
+
 @pytest.mark.parametrize("elements, chunks", [(0, 0), (1, 1), (8, 2), (1000, 250)])
 def test_without_loss_an_all_reduce_sends_an_open_and_its_chunks(elements, chunks):
     network, nodes, _ = rack("allreduce", tensors_of(1, 3, [elements], "int32"), 4, 16)

@@ -7,4 +7,4 @@ from agglab.verification.proofs import Proofs
 
 CELLS = (16, 32, 1024)
 
-PROOFS = Proofs(options=lambda chance: NetRpcKeys(cells=chance.choice(CELLS)))
+PROOFS = Proofs(options=lambda chance, jobs: NetRpcKeys(cells=chance.choice(CELLS)))

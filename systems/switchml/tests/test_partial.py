@@ -181,7 +181,7 @@ def test_without_a_straggler_nobody_is_missing(tried: Run) -> None:
 def test_a_switch_that_does_not_wait_for_the_deadline_is_found(tried: Run, tmp_path: Path) -> None:
     """Its sums are right, as they say who is in them."""
     program = tmp_path / "hasty.p4"
-    source = (REPOSITORY / "p4/switchml.p4").read_text()
+    source = (REPOSITORY / "p4/switchml_deadline.p4").read_text()
     program.write_text(f"#undef DEADLINE\n#define DEADLINE 0\n{source}")
     lines = ["switchml: {deadline: 4ms}", SLOW]
     code, metrics = tried(scenario_text("switchml", switch="slots: 8", more=lines))

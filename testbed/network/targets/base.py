@@ -109,30 +109,36 @@ class RunningSwitch:
         self._setting = setting
         self._target = target
         self._control = control
-        self._filled = NO_ENTRIES
+        self.entries = NO_ENTRIES
+        """The entries and groups that the switch has."""
 
     def write_entries(self, entries: Entries) -> None:
         """Inserts groups and table entries, in addition to those that exist. Raises NodeFailed with
         the switch's message if it refuses them."""
         self._ask(lambda: self._control.change(NO_ENTRIES, entries))
-        self._filled = Entries(
-            (*self._filled.tables, *entries.tables),
-            {**self._filled.groups, **entries.groups},
-            {**self._filled.sessions, **entries.sessions},
+        self.entries = Entries(
+            (*self.entries.tables, *entries.tables),
+            {**self.entries.groups, **entries.groups},
+            {**self.entries.sessions, **entries.sessions},
         )
 
     def replace(self, entries: Entries) -> None:
         """Makes these the only entries. Only differences are written, so entries that stay the same
         keep working meanwhile. Registers keep their values. Raises NodeFailed if the switch refuses
         the changes."""
-        self._ask(lambda: self._control.change(self._filled, entries))
-        self._filled = entries
+        self._ask(lambda: self._control.change(self.entries, entries))
+        self.entries = entries
 
-    def reprogram(self) -> None:
-        """Loads the switch's program again. Entries are then removed, and registers and counters
-        are zero."""
-        self._ask(self._control.reset)
-        self._filled = NO_ENTRIES
+    def reprogram(self, target: Target) -> None:
+        """Loads the switch's program again, or the one of another target of the same kind. Entries
+        are then removed, and registers and counters are zero."""
+        if target == self._target:
+            self._ask(self._control.reset)
+        else:
+            self._control.close()
+            self._target, self._control = target, target.control(self._setting)
+            self._ask(self._control.begin)
+        self.entries = NO_ENTRIES
 
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
         """Returns (packets, bytes) by index of an indirect counter.

@@ -8,14 +8,11 @@ from pathlib import Path
 
 from agglab import hosts
 from agglab.testbed.impairments import native as impairments
-from p4native import switch
 from p4native.common import c_build
+from p4native.switch import RUNTIME
 
 HERE = Path(__file__).resolve().parent
-INCLUDED = (
-    Path(hosts.__file__).resolve().parent / "native",
-    Path(switch.__file__).resolve().parent / "runtime",
-)
+INCLUDED = (Path(hosts.__file__).resolve().parent / "native", RUNTIME)
 
 P, U16, U32, U64 = ctypes.c_void_p, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64
 I32, I64, INT, BYTES = ctypes.c_int32, ctypes.c_int64, ctypes.c_int, ctypes.c_char_p

@@ -77,11 +77,11 @@ class FlowNetwork:
 
     def send(self, source, target, payload):
         node, faults, chance = self.nodes[source], self.faults, self.random.random
-        payload = self.tap(source, target, payload)
+        size, payload = len(payload), self.tap(source, target, payload)
         leaves_ns = self.now_ns
         if self.rate_bps:
             node.free_ns = max(node.free_ns, self.now_ns)
-            node.free_ns += round((len(payload) + HEADERS_BYTES) * 8e9 / self.rate_bps)
+            node.free_ns += round((size + HEADERS_BYTES) * 8e9 / self.rate_bps)
             leaves_ns = node.free_ns
         if payload is None or chance() < faults.loss:
             self.counts["lost"] += 1

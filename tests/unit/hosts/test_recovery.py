@@ -165,6 +165,22 @@ def test_round_trips_are_those_of_the_largest_packets() -> None:
     assert (recovery.sampled, recovery.weight) == (0, 3), "those of smaller ones are forgotten"
 
 
+@pytest.mark.parametrize(("weight", "due_ms"), [(2, 10), (3, 10.5), (6, 12)])
+@pytest.mark.parametrize("lossy", [0, 1])
+def test_a_larger_packet_waits_longer_in_proportion(weight: int, due_ms: float, lossy: int) -> None:
+    """Round trips of 1 ms are known of packets of weight 2, and openings are not all that was
+    answered: nothing is sent sooner as a loss probe."""
+    recovery = measured(weight=2, rto_ns=10 * MS, lossy=lossy, min_gap_ns=10 * MS)
+    assert repeated(recovery, packets_sent(1, weight=weight), 0) == []
+    assert recovery.deadline_ns == due_ms * MS
+
+
+def test_an_overtaken_larger_packet_waits_longer_in_proportion() -> None:
+    recovery = measured(weight=2, rto_ns=10 * MS, answered_order=5)
+    assert repeated(recovery, packets_sent(1, weight=6), 0) == []
+    assert recovery.deadline_ns == 12 * MS
+
+
 @pytest.mark.parametrize(
     ("waiting", "prompt_share", "due_ms"),
     [

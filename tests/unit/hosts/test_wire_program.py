@@ -50,7 +50,7 @@ def test_the_compiled_program_has_the_same_header(tmp_path, program, lanes):
 
 
 def test_halves_take_the_place_of_values(tmp_path):
-    document = compiled(tmp_path, "switchml", 6, "-DFLOAT16=1")
+    document = compiled(tmp_path, "switchml_float16", 6)
     headers = types_of(document)
     (quads,) = (stack for stack in document["header_stacks"] if stack["header_type"] == "quad_t")
     assert list(headers["quad_t"].values()) == [64]
@@ -136,9 +136,11 @@ def test_the_second_header_of_shared_slots_follows_the_first(tmp_path, program):
     )
 
 
+SHARED_KINDS = wire.Kind.INT32, wire.Kind.SCALED, wire.Kind.OPENING
+"""Those that every program of SwitchML knows."""
 KINDS = {
     "pooling": (
-        "p4/include/pooling.p4",
+        "p4/include/pooling_headers.p4",
         {
             **{kind.name: kind.value for kind in pooling.Kind},
             **{flag.name: flag.value for flag in pooling.Flag},
@@ -154,7 +156,7 @@ KINDS = {
     ),
     "switchml": (
         "p4/include/headers.p4",
-        {kind.name: kind.value for kind in wire.Kind if kind not in wire.NARROW.values()},
+        {kind.name: kind.value for kind in SHARED_KINDS},
     ),
     "omnireduce": (
         "p4/omnireduce.p4",
@@ -176,5 +178,5 @@ def test_kinds_have_the_same_numbers(program):
 
 def test_narrow_kinds_have_the_same_numbers():
     text = (ROOT / "p4/include/narrow.p4").read_text()
-    found = re.findall(r"WIRE_BITS == (\d+)\nconst bit<8> +NARROW = (\d+);", text)
-    assert {int(bits): int(kind) for bits, kind in found} == wire.NARROW
+    kinds = re.findall(r"^const bit<8> +NARROW(\d+) += (\d+);", text, re.MULTILINE)
+    assert {int(bits): int(kind) for bits, kind in kinds} == wire.NARROW

@@ -1,4 +1,5 @@
-"""Sums of floats of 16 bits by p4/switchml.p4, and what they have to be by whole numbers alone.
+"""Sums of floats of 16 bits by p4/switchml_float16.p4 and p4/switchml_bfloat16.p4, and what they
+have to be by whole numbers alone.
 
 python tests/unit/p4/halves.py bfloat16 random 10_000_000    # pairs of halves, of any bits
 python tests/unit/p4/halves.py float16 every 0 65536         # every second half with these firsts
@@ -121,8 +122,9 @@ class Switch:
 
 def compiled(folder: Path, name: str) -> Path:
     json = folder / f"{name}.json"
-    command = [sys.executable, "-m", "p4native.compiler", "p4/switchml.p4", "-o", str(json)]
-    sizes = [f"-DLANES={LANES}", f"-DSLOTS={SLOTS}", f"-D{name.upper()}=1"]
+    program = f"p4/switchml_{name}.p4"
+    command = [sys.executable, "-m", "p4native.compiler", program, "-o", str(json)]
+    sizes = [f"-DLANES={LANES}", f"-DSLOTS={SLOTS}"]
     subprocess.run([*command, *sizes], cwd=ROOT, check=True)
     return json
 

@@ -1,4 +1,4 @@
-"""p4/switchml.p4 with FLOAT16 or BFLOAT16 adds halves exactly and rounds once: docs/numbers.md."""
+"""The programs for floats of 16 bits add halves exactly and round once: docs/numbers.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""p4/switchml.p4 with WIRE_BITS takes contributions of few bits and sums them in twice as many:
+"""p4/switchml_narrow.p4 takes contributions of few bits and sums them in twice as many:
 docs/numbers.md, "Fewer bits on the wire"."""
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ sys.path.append(str(Path(__file__).parents[1] / "hosts"))
 import narrow_model
 
 ROOT = Path(__file__).resolve().parents[3]
+COMPILE = [sys.executable, "-m", "p4native.compiler", "p4/switchml_narrow.p4"]
 INT32, SCALED, OPENING, HALF, RESULT = 0, 1, 2, 3, 0x80
 KINDS = {16: 4, 8: 5, 4: 6}
 PORTS = {2: (7, (2, 3)), 3: (1, (1, 2, 3))}
@@ -41,9 +42,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     def make(bits: int, lanes: int) -> Pipeline:
         json = folder / f"{bits}-{lanes}.json"
         if not json.exists():
-            command = [sys.executable, "-m", "p4native.compiler", "p4/switchml.p4", "-o", str(json)]
             sizes = [f"-DLANES={lanes}", f"-DSLOTS={SLOTS}", f"-DWIRE_BITS={bits}"]
-            subprocess.run([*command, *sizes], cwd=ROOT, check=True)
+            subprocess.run([*COMPILE, "-o", str(json), *sizes], cwd=ROOT, check=True)
         pipeline = Pipeline.load(json)
         write_entries(pipeline, two_jobs())
         return pipeline
@@ -180,8 +180,7 @@ def test_a_wrong_checksum_is_seen(program: Program) -> None:
 
 @pytest.mark.parametrize(("bits", "lanes"), [(8, 3), (5, 4), (32, 4)])
 def test_programs_that_cannot_be(tmp_path: Path, bits: int, lanes: int) -> None:
-    command = [sys.executable, "-m", "p4native.compiler", "p4/switchml.p4", "-o"]
     sizes = [f"-DLANES={lanes}", f"-DSLOTS={SLOTS}", f"-DWIRE_BITS={bits}"]
-    command += [str(tmp_path / "x.json"), *sizes]
+    command = [*COMPILE, "-o", str(tmp_path / "x.json"), *sizes]
     done = subprocess.run(command, cwd=ROOT, capture_output=True)
     assert done.returncode == 1 and b"must be" in done.stderr

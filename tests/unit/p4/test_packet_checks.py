@@ -14,6 +14,7 @@ from p4native.switch import Exact, Pipeline
 LANES, SLOTS = 5, 8
 VALUELESS = 2
 AGGREGATION = "SwitchmlIngress.aggregation."
+SENDER = "SwitchmlIngress.sender."
 MORE_FRAGMENTS, LAST_FRAGMENT = 0x2000, 0x0001
 TAGS = {INT32: 1, SCALED: 2, VALUELESS: 3}
 
@@ -46,7 +47,7 @@ def rewritten(frame: bytes, extra: int = 0, udp_extra: int = 0, fragment: int = 
 
 def bare(kind: int) -> bytes:
     """Headers alone, of a kind."""
-    return contribution(1, Contribution(1, 0, TAGS[kind], kind))
+    return contribution(1, Contribution(1, 0, TAGS.get(kind, 1), kind))
 
 
 @pytest.mark.parametrize("kind", TAGS)
@@ -64,6 +65,16 @@ def test_a_kind_that_does_not_exist_has_no_length(pipeline: Pipeline) -> None:
             packet = contribution(1, Contribution(1, 0, 1, kind))
             assert pipeline.process(1, rewritten(packet, extra)) == []
     assert accepted(pipeline) == 0
+
+
+def test_no_length_is_right_for_a_kind_that_does_not_exist(pipeline: Pipeline) -> None:
+    """Not even 0, with a UDP length that agrees with it modulo 2^16."""
+    frame = bytearray(rewritten(bare(4), 4 * LANES))
+    frame[16:18], frame[38:40] = bytes(2), struct.pack("!H", 2**16 - 20)
+    frame[24:26] = bytes(2)
+    frame[24:26] = struct.pack("!H", checksum(bytes(frame[14:34])))
+    assert pipeline.process(1, bytes(frame)) == []
+    assert (accepted(pipeline), refused(pipeline)) == (0, 1)
 
 
 @pytest.mark.parametrize("udp_extra", [-8, -4, -1, 1, 4, 256])
@@ -84,7 +95,7 @@ def test_fragments_are_not_summed(pipeline: Pipeline, fragment: int) -> None:
 def test_a_cell_that_does_not_exist_is_refused(pipeline: Pipeline) -> None:
     """Entries promise a job four slots from the last one on."""
     pipeline.tables.add(
-        AGGREGATION + "members", [Exact(9), Exact(5)], AGGREGATION + "contribute",
+        SENDER + "members", [Exact(9), Exact(5)], SENDER + "contribute",
         [3, 1, 1, SLOTS - 1, 4, 10, 511],
     )  # fmt: skip
     for slot in range(4):

@@ -97,7 +97,7 @@ def test_contributions_are_summed_and_duplicates_are_not(switchml: str) -> None:
     """Two workers through the sanitized build: lanes of each position add, modulo 2^32."""
     rng = random.Random(6)
     native = Sanitized(switchml)
-    members = native.program.tables["SwitchmlIngress.aggregation.members"]
+    members = native.program.tables["SwitchmlIngress.sender.members"]
     values = {"job_index": 0, "all_workers": 3, "first_slot": 0, "slots": 4, "group": 7}
     for rank in range(2):
         given = {**values, "worker": 1 << rank, "parent": 511}

@@ -19,7 +19,11 @@ INCLUDED = re.compile(r'^#include "(\S+)"', re.MULTILINE)
 SHARED = {"AGGREGATOR_IPV4", "AGGREGATOR_MAC", "AGGREGATOR_PORT", "VERSION", "RESULT"}
 SUMMING = {"INT32", "SCALED", "OPENING"}
 PROGRAMS: dict[str, tuple[str, set[str]]] = {
-    "switchml": ("agglab.hosts.wire", SHARED | SUMMING | {"HALF", "BFLOAT"}),
+    "switchml": ("agglab.hosts.wire", SHARED | SUMMING),
+    "switchml_narrow": ("agglab.hosts.wire", SHARED | SUMMING | {"NARROW16", "NARROW8", "NARROW4"}),
+    "switchml_float16": ("agglab.hosts.wire", SHARED | SUMMING | {"HALF"}),
+    "switchml_bfloat16": ("agglab.hosts.wire", SHARED | SUMMING | {"BFLOAT"}),
+    "switchml_deadline": ("agglab.hosts.wire", SHARED | SUMMING),
     "omnireduce": (
         "agglab.systems.omnireduce.wire",
         SHARED | SUMMING | {"BARE", "FUSED", "NO_BLOCK", "NOTHING_AHEAD"},

@@ -22,7 +22,7 @@ def says_version(line: str, folder: Path) -> bool:
     done = subprocess.run(
         ["sh", "-c", f"{line} --version"], cwd=folder, capture_output=True, text=True
     )
-    return done.returncode == 0 and done.stdout.startswith("agglab")
+    return done.returncode == 0 and done.stdout.startswith(("agglab ", "p4native-"))
 
 
 @pytest.mark.parametrize("name", NAMES)

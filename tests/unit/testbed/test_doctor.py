@@ -12,6 +12,7 @@ from agglab.testbed import cli, doctor
 from agglab.testbed.errors import lacks_program
 from agglab.testbed.network import MachineLacks
 from agglab.topologies import Topology
+from p4native.verification import peers
 
 NO_ROOT = MachineLacks("root", "run it as root, or with sudo")
 NO_NETEM = MachineLacks("the netem queueing discipline", "use a kernel with CONFIG_NET_SCH_NETEM")
@@ -82,6 +83,15 @@ def test_tools_are_found_by_any_of_their_programs_with_the_version_they_tell(
     found = rows(answer(capsys, "--json")[1])
     assert found["BMv2"]["found"] == f"{program}: 1.15.0-of---version"
     assert not found["p4c"]["has"] and "setup.sh --peers" in found["p4c"]["remedy"]
+
+
+def test_a_peer_that_does_not_run_is_missing_and_says_why(machine, capsys) -> None:
+    program = machine() / "p4c-bm2-ss"
+    program.write_text("#!/bin/sh\necho small.p4:1: no core.p4 >&2\nexit 1\n")
+    program.chmod(0o755)
+    row = rows(answer(capsys, "--json")[1])["p4c"]
+    assert (row["has"], row["found"]) == (False, peers.p4c_trouble())
+    assert row["found"] == "p4c-bm2-ss could not be run: small.p4:1: no core.p4"
 
 
 def test_each_lack_says_cost_and_remedy(machine, capsys) -> None:

@@ -12,11 +12,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from own_program import AGGREGATION, own_program
 
 from agglab.hosts.agent_core import AgentCore
 from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.testbed.findings import slow_rounds, unexpected, unexplained_repeats
-from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.run import run
 from agglab.testbed.scenario import Point, ScenarioError, find, load, names, resolve
 from agglab.testbed.side_by_side import runs_of
@@ -32,7 +32,7 @@ switch: {program: PROGRAM, lanes: 64, slots: 16}
 workload: {elements: 20_000, dtype: int32, rounds: 2}
 """
 MULTICAST = "        standard_metadata.mcast_grp = meta.group;\n"
-COMPLETE = "#define COUNT_END chunk_complete.count(meta.job);\n"
+COMPLETE = "                    chunk_complete.count(meta.job);\n"
 ANSWER = "        hdr.aggregation.kind = hdr.aggregation.kind | RESULT;\n" + MULTICAST
 NEW = "                contribution_new.count(meta.job);\n"
 DUPLICATE = "                contribution_duplicate.count(meta.job);\n"
@@ -53,14 +53,9 @@ def ran(tmp_path: Path) -> Run:
     return make
 
 
-def changed(tmp_path: Path, *pairs: tuple[str, str]) -> str:
+def changed(tmp_path: Path, old: str, new: str) -> str:
     """Our program with a fault, beside the scenario."""
-    source = (REPOSITORY / "p4/switchml.p4").read_text()
-    for old, new in pairs:
-        assert source.count(old) == 1, old
-        source = source.replace(old, new)
-    (tmp_path / "own.p4").write_text(source)
-    return str(tmp_path / "own.p4")
+    return str(own_program(tmp_path, (AGGREGATION, old, new)))
 
 
 def kinds(metrics: dict[str, Any]) -> set[str]:
@@ -81,14 +76,14 @@ PROGRAMS = {
         {"lost-in-switch", "sent-again"},
     ),
     "every contribution to its sender too": (
-        ("!ENDS) {\n                    wait();",
-         "!ENDS) {\n                    "
+        ("meta.after != meta.all_workers) {\n                    wait();",
+         "meta.after != meta.all_workers) {\n                    "
          "standard_metadata.egress_spec = standard_metadata.ingress_port;"),
         {"sent-unasked", "refused"},
     ),
     "contributions counted twice": ((NEW, NEW + NEW), {"miscounted"}),
     "contributions never counted": ((NEW, ""), {"miscounted"}),
-    "chunks never counted": ((COMPLETE, "#define COUNT_END\n"), {"sent-unasked"}),
+    "chunks never counted": ((COMPLETE, ""), {"sent-unasked"}),
 }  # fmt: skip
 
 
@@ -96,7 +91,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_that_are_right_only_in_the_end(ran: Run, tmp_path: Path, name: str) -> None:
     change, wanted = PROGRAMS[name]
-    code, metrics = ran(program=changed(tmp_path, change))
+    code, metrics = ran(program=changed(tmp_path, *change))
     assert metrics["exact"] is True
     assert kinds(metrics) == wanted
     assert code == (FAILED if wanted else PASSED)
@@ -106,9 +101,9 @@ def test_programs_that_are_right_only_in_the_end(ran: Run, tmp_path: Path, name:
 def test_an_answer_to_everybody_where_one_asks_is_more_than_was_owed(
     ran: Run, tmp_path: Path
 ) -> None:
-    one = "if (meta.holds_result) {\n                        answer_one();"
-    everybody = "if (meta.holds_result) {\n                        result_repeated.count(meta.job);"
-    program = changed(tmp_path, (one, everybody + "\n                        answer_all();"))
+    one = "meta.answered = true;\n                    answer_one();"
+    everybody = one.replace("answer_one();", "result_repeated.count(meta.job); answer_all();")
+    program = changed(tmp_path, one, everybody)
     lossy = "links.loss=1%"
     assert ran(lossy)[1]["findings"] == []
     code, metrics = ran(lossy, program=program)
@@ -117,7 +112,7 @@ def test_an_answer_to_everybody_where_one_asks_is_more_than_was_owed(
 
 def test_what_rounds_wait_for_is_said(ran: Run, tmp_path: Path) -> None:
     """Without results every chunk waits for a timer, at a fraction of the links' rate."""
-    metrics = ran(program=changed(tmp_path, (MULTICAST, "")))[1]
+    metrics = ran(program=changed(tmp_path, MULTICAST, ""))[1]
     assert (metrics["fidelity"]["verdict"], metrics["fidelity"]["waited_for"]) == (
         "waiting",
         "timers",

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from own_program import SENDER, Change, own_program
 from scapy.utils import rdpcap
 from series_file import read
 
 from agglab.testbed.cli import main
-from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import CompileError
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
@@ -29,33 +30,29 @@ CHUNKS = 2 * (10 + 1)
 """Of two rounds of ten chunks, each of which begins with an opening."""
 
 
-def own_program(folder: Path) -> None:
+def counting_program(folder: Path, *changes: Change) -> None:
     """Writes our program with counters of its own of each kind, and a message."""
-    source = (REPOSITORY / "p4/switchml.p4").read_text()
-    for old, new in [
-        ("    counter(JOBS + 1, CounterType.packets_and_bytes) contribution_new;",
+    own_program(
+        folder,
+        (SENDER, "    action set_unknown_sender() {",
          "    counter(2, CounterType.packets) seen;\n"
          "    counter(1, CounterType.bytes) seen_bytes;\n"
-         "    direct_counter(CounterType.packets_and_bytes) by_member;\n"
-         "    counter(JOBS + 1, CounterType.packets_and_bytes) contribution_new;"),
-        ("        const default_action = set_unknown_sender();\n",
+         "    direct_counter(CounterType.packets_and_bytes) by_member;\n\n"
+         "    action set_unknown_sender() {"),
+        (SENDER, "        const default_action = set_unknown_sender();\n",
          "        const default_action = set_unknown_sender();\n        counters = by_member;\n"),
-        ("        members.apply();\n",
+        (SENDER, "        members.apply();\n",
          "        members.apply();\n        seen.count(1);\n        seen_bytes.count(0);\n"
          '        log_msg("slot {}", {hdr.aggregation.slot});\n'),
-    ]:  # fmt: skip
-        assert source.count(old) == 1, old
-        source = source.replace(old, new)
-    (folder / "own.p4").write_text(source)
+        *changes,
+    )  # fmt: skip
 
 
 def ran(
-    folder: Path, *settings: str, change: tuple[str, str] = ("", "")
+    folder: Path, *settings: str, changes: Sequence[Change] = ()
 ) -> tuple[Path, dict[str, Any], str]:
-    """Runs the scenario with the program, in which one text is replaced by another."""
-    own_program(folder)
-    source = folder / "own.p4"
-    source.write_text(source.read_text().replace(*change))
+    """Runs the scenario with the program and further changes."""
+    counting_program(folder, *changes)
     path = folder / "own.yaml"
     path.write_text(TEXT)
     out = io.StringIO()
@@ -105,7 +102,7 @@ def test_its_counters_are_metrics_over_time_and_the_registers_a_table(tmp_path: 
 
 @pytest.mark.long
 def test_a_counter_with_many_cells_is_not_sampled(tmp_path: Path) -> None:
-    folder, metrics, _ = ran(tmp_path, change=("counter(2,", "counter(1025,"))
+    folder, metrics, _ = ran(tmp_path, changes=[(SENDER, "counter(2,", "counter(1025,")])
     names = {metric for _, _, metric in read(folder) if metric.startswith("program.")}
     assert names == {"program.seen_bytes", "program.by_member"}
     assert metrics["switches"]["s1"]["program"]["seen"] == 2 * CHUNKS
@@ -114,16 +111,14 @@ def test_a_counter_with_many_cells_is_not_sampled(tmp_path: Path) -> None:
 def test_a_counter_without_cells_cannot_run_and_this_is_no_internal_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own_program(tmp_path)
-    source = tmp_path / "own.p4"
-    source.write_text(source.read_text().replace("counter(2,", "counter(0,"))
+    counting_program(tmp_path, (SENDER, "counter(2,", "counter(0,"))
     (tmp_path / "own.yaml").write_text(TEXT)
     code = main(["run", str(tmp_path / "own.yaml"), "--results", str(tmp_path / "results")])
     metrics = json.loads((tmp_path / "results/own/latest/metrics.json").read_text())
     assert code == 1 and not metrics["ok"]
     said = capsys.readouterr().err.strip()
     assert said.startswith("a switch cannot run its program: ") and said.count("\n") == 0
-    assert said.endswith("no counter is called 'SwitchmlIngress.aggregation.seen'")
+    assert said.endswith("no counter is called 'SwitchmlIngress.sender.seen'")
 
 
 @pytest.mark.long

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from own_program import AGGREGATION, own_program
 
 from agglab.testbed import group, second_opinion
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.testbed.findings import Finding
 from agglab.testbed.group import Run, take_turns
-from agglab.testbed.paths import P4_FOLDER
 from agglab.testbed.prepare import prepare
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point, load
@@ -28,21 +28,18 @@ links: {rate: 100mbit}
 switch: {lanes: 16, slots: 8, pcap: true, log: debug}
 workload: {elements: 1000, dtype: int32, rounds: 2}
 """
-ENDS = "#define ENDS (meta.after == meta.all_workers)"
+WAITS = "if (meta.after != meta.all_workers) {"
 
 
 @pytest.fixture
 def point(tmp_path: Path) -> Callable[..., Point]:
-    def made(more: str = "", ends: str = "") -> Point:
+    def made(more: str = "", waits: str = "") -> Point:
         path = tmp_path / "small.yaml"
         path.write_text(TEXT + more)
         settings = []
-        if ends:
-            source = (P4_FOLDER / "switchml.p4").read_text()
-            assert source.count(ENDS) == 1
-            source = source.replace('"include/', f'"{P4_FOLDER}/include/')
-            (tmp_path / "own.p4").write_text(source.replace(ENDS, f"#define ENDS {ends}"))
-            settings = [f"switch.program={tmp_path / 'own.p4'}"]
+        if waits:
+            change = (AGGREGATION, WAITS, f"if ({waits}) {{")
+            settings = [f"switch.program={own_program(tmp_path, change)}"]
         return load(path, settings).points[0]
 
     return made
@@ -57,12 +54,12 @@ def test_a_right_program_shows_nothing(point: Callable[..., Point], tmp_path: Pa
     assert asked(point(), tmp_path) == Opinion([])
 
 
-@pytest.mark.long(but=["false"])
-@pytest.mark.parametrize("ends", ["false", "(meta.after == meta.all_workers && meta.cell != 2)"])
+@pytest.mark.long(but=["true"])
+@pytest.mark.parametrize("waits", ["true", "meta.after != meta.all_workers || meta.cell == 2"])
 def test_a_program_that_answers_only_when_asked(
-    point: Callable[..., Point], tmp_path: Path, ends: str
+    point: Callable[..., Point], tmp_path: Path, waits: str
 ) -> None:
-    opinion = asked(point(ends=ends), tmp_path)
+    opinion = asked(point(waits=waits), tmp_path)
     assert opinion.findings is not None
     assert "sent-again" in [finding["kind"] for finding in opinion.findings]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_program import AGGREGATION, own_program
 
 from agglab.testbed import systems
-from agglab.testbed.paths import REPOSITORY
 from agglab.testbed.program import Program, compile_program
 from agglab.testbed.scenario.schema import Links, Scenario, Switch, Topology, Workload
 from agglab.verification import programs, proofs
@@ -83,11 +83,7 @@ def test_timers_that_are_too_short_are_found() -> None:
 
 @pytest.mark.long
 def test_a_counter_that_counts_too_little_is_found(tmp_path: Path) -> None:
-    path = REPOSITORY / "p4" / "switchml.p4"
-    text, counted = path.read_text(), "contribution_new.count(meta.job);"
-    assert text.count(counted) == 1
-    broken = tmp_path / "broken.p4"
-    broken.write_text(text.replace(counted, "").replace('"include/', f'"{path.parent}/include/'))
+    broken = own_program(tmp_path, (AGGREGATION, "contribution_new.count(meta.job);", ""))
     assert "miscounted" in kinds(try_scenario(SMALL, compile_program(broken, "agglab", SIZES)))
 
 

@@ -10,9 +10,10 @@ from p4native.stf.command import main, run_stf
 from p4native.stf.engine import Engine, Library
 from p4native.stf.names import Binder, Match
 from p4native.stf.run import Mismatch, Run
-from p4native.stf.script import Command, Expect, Packet, StfError, parse
+from p4native.stf.script import Add, Command, Expect, Packet, StfError, parse
 
 __all__ = [
+    "Add",
     "Binder",
     "Command",
     "Engine",

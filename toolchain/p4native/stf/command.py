@@ -12,21 +12,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from p4native import switch
+from p4native.common.exit_codes import FAILED, INVALID, PASSED
+from p4native.common.files import read_bytes
 from p4native.common.printable import plain
 from p4native.stf.engine import Library
 from p4native.stf.names import Binder
 from p4native.stf.run import Run
 from p4native.stf.script import StfError, parse
-from p4native.switch.files import read_bytes
-
-OK, FAILED, INVALID = 0, 1, 2
 
 
 def run_stf(
     json_path: Path, script: Path, seed: int = 0, trace: bool = False, quick: bool = False
 ) -> Run:
     """Runs `script` on the program in `json_path`. `failures` of the result is empty if everything
-    in the script holds. trace: whether to print each packet's path. quick: as build_library has
+    in the script holds. trace: whether to print each packet's path. quick: as native_library has
     it."""
     commands = parse(read_bytes(script).decode(errors="replace"))
     detail = switch.Detail.TRACE if trace else switch.Detail.NOTHING
@@ -65,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     wanted = sum(map(len, run.expected.values()))
     verdict = f"FAILED, {len(run.failures)} of its checks" if run.failures else "ok"
     print(f"{args.script}: {verdict} ({run.packets} packets in, {wanted} expected)")
-    return FAILED if run.failures else OK
+    return FAILED if run.failures else PASSED
 
 
 def _parser() -> argparse.ArgumentParser:

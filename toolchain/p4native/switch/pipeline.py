@@ -27,7 +27,14 @@ MAX_FRAME = 65535
 MESSAGE_ROOM = 1 << 20
 RECORD = struct.Struct("=HI")
 
-__all__ = ["Entry", "Pipeline"]
+__all__ = ["Entry", "Pipeline", "native_library"]
+
+
+def native_library(program: Program, detail: Detail = Detail.NOTHING, quick: bool = False) -> Path:
+    """Returns the shared object of a program, of which any number of pipelines can be made. It is
+    compiled unless it is in the cache. quick: whether to compile in a quarter of the time, which
+    pays off if only a few packets follow. Raises PipelineError."""
+    return build_library(translate(program, detail), quick=quick)
 
 
 class Pipeline:
@@ -72,7 +79,7 @@ class Pipeline:
     ) -> Pipeline:
         """Reads BMv2 JSON, compiles it (or takes it from the cache) and makes an instance. seed:
         the seed of `random()`. detail: the messages that `take_messages` returns. quick: as
-        build_library has it."""
+        native_library has it."""
         return cls.of(Program.read(path), seed, detail, quick)
 
     @classmethod
@@ -84,7 +91,7 @@ class Pipeline:
         quick: bool = False,
     ) -> Pipeline:
         """Makes a pipeline of a program that has been read already."""
-        return cls(program, build_library(translate(program, detail), quick=quick), seed)
+        return cls(program, native_library(program, detail, quick), seed)
 
     def close(self) -> None:
         """Frees the instance. Nothing may use `handle` afterwards."""

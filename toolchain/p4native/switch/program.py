@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from p4native.switch import files
+from p4native.common import files
 from p4native.switch.bmv2_json.actions import read_actions
 from p4native.switch.bmv2_json.arrays import read_arrays, read_learn_lists, read_value_sets
 from p4native.switch.bmv2_json.calculations import read_calculations

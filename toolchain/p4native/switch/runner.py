@@ -18,9 +18,9 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
+from p4native.common import files
 from p4native.common.printable import printable
 from p4native.common.private_folders import make_private, state_folder
-from p4native.switch import files
 from p4native.switch.cleanup import Cleanup
 from p4native.switch.detail import Detail
 from p4native.switch.drop_log import DropLog

@@ -1,4 +1,4 @@
-"""README's section on `p4native-c` and `p4native-switch`, followed to the letter, no checkout."""
+"""README's walk from prog.p4 to packets, followed to the letter where there is no checkout."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from switch_lab import Namespace
 from toolchain_wheel import copy_toolchain
 
 pytestmark = [pytest.mark.root, pytest.mark.long]
-ROOT = Path(__file__).resolve().parents[3]
-HEADING = "## A P4 compiler and a fast switch by pip install\n"
+TOOLCHAIN = Path(__file__).resolve().parents[2]
+HEADING = "## From a program to packets\n"
 SENDER, RECEIVER = bytes.fromhex("0a0000000001"), bytes.fromhex("0b0000000002")
 REST = bytes.fromhex("88b5") + bytes(range(50))
 
 
 @dataclass(frozen=True)
 class Readme:
-    """The code blocks of README's section, in their order there."""
+    """The code blocks of the section, in their order there."""
 
     install: str
     program: str
@@ -35,7 +35,7 @@ class Readme:
 
 @pytest.fixture(scope="module")
 def readme() -> Readme:
-    section = (ROOT / "README.md").read_text().split(HEADING)[1].split("\n## ")[0]
+    section = (TOOLCHAIN / "README.md").read_text().split(HEADING)[1].split("\n## ")[0]
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     assert [language for language, _ in blocks] == ["sh", "p4", "sh", "sh", "sh"]
     return Readme(*(text for _, text in blocks))
@@ -48,7 +48,7 @@ class Newcomer:
         self.folder = folder
         inherited = ("PYTHONPATH", "VIRTUAL_ENV", "P4NATIVE_CACHE", "XDG_CACHE_HOME")
         self.environment = {k: v for k, v in os.environ.items() if k not in inherited}
-        # The packages that Agglab depends on are lent by this environment instead of downloaded.
+        # The packages that p4native depends on are lent by this environment instead of downloaded.
         self.environment |= {"PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "HOME": str(folder)}
 
     def command(self, text: str) -> list[str]:

@@ -1,7 +1,7 @@
 """BMv2's semantics of its JSON, obviously rather than quickly: what the native code must equal.
 
 It walks the JSON document itself (not the product's model) with Python integers. A packet becomes
-a list of (port, frame). Where BMv2 would abort, docs/switch.md says what happens instead.
+a list of (port, frame). Where BMv2 would abort, switch.md says what happens instead.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ def test_one_worker_more_than_the_program_has_bits_for() -> None:
 
 
 def test_constants_are_the_programs() -> None:
-    source = (ROOT / "p4/switchml.p4").read_text() + (ROOT / "p4/include/forwarding.p4").read_text()
+    include = ROOT / "p4/include"
+    source = (include / "slots.p4").read_text() + (include / "forwarding.p4").read_text()
     jobs = re.search(r"#define JOBS (\d+)", source)
     flood = re.search(r"FLOOD_GROUP = (\d+);", source)
     assert jobs and int(jobs[1]) == plan.MAX_JOBS

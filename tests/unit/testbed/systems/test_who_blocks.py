@@ -34,12 +34,14 @@ ALL_REDUCE = {
     "more": "",
 }
 
+HEART = {"switchml": "include/aggregation.p4", "atp": "include/pooling.p4"}
+"""The file that decides who gets an answer, if it is not the program's own."""
+
 
 def reason(folder: Path, system: str, *changes: tuple[str, str], **keys: str) -> str:
     """The reason of a run of a system whose program has these faults."""
     shutil.copytree(REPOSITORY / "p4", folder / "p4")
-    pools = system in ("atp", "esa")
-    program = folder / ("p4/include/pooling.p4" if pools else f"p4/{system}.p4")
+    program = folder / "p4" / HEART.get(system, f"{system}.p4")
     source = program.read_text()
     for old, new in changes:
         assert source.count(old) == 1, old
@@ -54,8 +56,8 @@ def reason(folder: Path, system: str, *changes: tuple[str, str], **keys: str) ->
 
 
 WITHHELD = {
-    "switchml": [("if (meta.holds_result) {\n                        answer_one();",
-                  "if (meta.holds_result) {\n                        wait();")],
+    "switchml": [("meta.answered = true;\n                    answer_one();",
+                  "meta.answered = true;\n                    wait();")],
     "omnireduce": [("                        answer_one();", "                        wait();")],
     "netrpc": [("                        answer_one();", "                        wait();")],
     "atp": [("result_to_one.count(meta.job);\n        standard_metadata.egress_spec = port;",

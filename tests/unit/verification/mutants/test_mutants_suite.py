@@ -21,6 +21,7 @@ from agglab.verification.mutants.suite import ControlFailed, Result, Suite
 from agglab.verification.mutants.workspace import NoRepository, Workspace
 
 PROGRAM = "def limit(x):\n    return min(x, 5)\n"
+OFF = "import os; os.abort(); return"
 TESTS = """from program import limit
 def test_small():
     assert limit(1) == 1
@@ -97,6 +98,23 @@ def test_a_test_that_fails_without_a_fault_catches_none(repository: Path) -> Non
         judged(repository, mutant("min", "max"))
 
 
+def test_tests_of_the_toolchain_are_named_with_its_folder(repository: Path) -> None:
+    (repository / "toolchain").mkdir()
+    (repository / "tests").rename(repository / "toolchain/tests")
+    here = ("toolchain/tests/test_program.py",)
+    for faulty, by in (
+        (mutant("min", "max"), ""),
+        (mutant("return", OFF), " (the interpreter crashed)"),
+    ):
+        (result,) = judged(repository, replace(faulty, tests=here))
+        assert result.found["unit"].by == f"{here[0]}::test_small{by}"
+        table.write(repository / "table.md", [faulty], [result])
+        hints = table.hints(repository / "table.md")
+        assert hints["one"]["unit"].startswith(f"{here[0]}::test_small")
+    (result,) = judged(repository, replace(mutant("def limit", "def other"), tests=here))
+    assert result.invalid and f"{here[0]} cannot be read" in result.invalid
+
+
 def test_tests_that_cannot_be_read_catch_none(repository: Path) -> None:
     (result,) = judged(repository, mutant("def limit", "def other"))
     assert result.invalid and "test_program.py cannot be read" in result.invalid
@@ -166,7 +184,7 @@ def test_an_interrupt_ends_what_runs_and_leaves_the_table_of_what_had_ended(
 
 
 def test_a_crash_of_the_interpreter_names_the_test(repository: Path) -> None:
-    (result,) = judged(repository, mutant("return", "import os; os.abort(); return"))
+    (result,) = judged(repository, mutant("return", OFF))
     assert result.found["unit"].by == (
         "tests/test_program.py::test_small (the interpreter crashed)"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import grpc
 
-from p4native.switch import files
+from p4native.common import files
 from p4native.switch.options import TlsFiles
 
 

@@ -1,5 +1,4 @@
-"""Makes the interpreter usable as a switch for packet
-tests."""
+"""Makes the interpreter usable as a switch for packet tests."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ there is then nothing on which the compilers and switches could agree:
 May import: nothing of ours.
 """
 
-from p4native.verification.random_programs.program import Case, draw_case
+from p4native.verification.random_programs.program import PORTS, Case, draw_case
+from p4native.verification.random_programs.shrink import shrink_lines, shrink_program
 
-__all__ = ["Case", "draw_case"]
+__all__ = ["PORTS", "Case", "draw_case", "shrink_lines", "shrink_program"]

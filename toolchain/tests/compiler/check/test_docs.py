@@ -9,7 +9,7 @@ import pytest
 
 from p4native.compiler.options import REFUSED, STAGES, WARNING_KINDS, WITHOUT_EFFECT
 
-TEXT = (Path(__file__).resolve().parents[4] / "docs/compiler.md").read_text()
+TEXT = (Path(__file__).resolve().parents[3] / "docs/compiler.md").read_text()
 WARNED = Path(__file__).parent / "warned"
 # of the C preprocessor; of the back end
 OF_OTHERS = {"preprocessor", "unsupported"}

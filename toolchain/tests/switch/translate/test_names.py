@@ -11,9 +11,6 @@ from pathlib import Path
 import pytest
 from switch_p4 import program_json
 
-from agglab.verification.fuzz import names as fuzz
-from agglab.verification.fuzz.c_words import C_WORDS, OWN, line_tokens
-from agglab.verification.fuzz.inputs import compiled
 from p4native.common.c_build import compiler
 from p4native.compiler.preprocess import INCLUDE_DIR
 from p4native.compiler.syntax.lexer import KEYWORDS
@@ -22,6 +19,9 @@ from p4native.switch.build import COMMON, RUNTIME, STRICT
 from p4native.switch.translate import translate
 from p4native.switch.translate.opaque_string import OpaqueString, with_opaque_strings
 from p4native.switch.translate.writer import Names, c_bytes, comment, quoted
+from p4native.verification.fuzz import names as fuzz
+from p4native.verification.fuzz.c_words import C_WORDS, OWN, line_tokens
+from p4native.verification.fuzz.inputs import compiled
 
 BATCH = 150
 ERROR = 'x"); __builtin_trap(); say(p, "'

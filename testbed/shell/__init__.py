@@ -1,0 +1,1 @@
+"""The prompt of `agglab shell` on a network that is up (docs/shell.md)."""
