@@ -95,7 +95,7 @@ struct metadata_t {
 
 #define CELLS SLOTS
 const bool SLOTS_FIT = static_assert(SLOTS >= 1 && SLOTS <= 2097152,
-                                     "SLOTS must be 1 to 2097152 (100,000 keys of one lane for each of 16 jobs, and some room)");
+                                     "SLOTS must be 1 to 2097152 (100,000 keys of one lane for each of 16 jobs)");
 
 const bit<16> HEADERS_LENGTH = 20 + 8 + 36;
 const bit<16> HOT_LENGTH = HEADERS_LENGTH + 12 * LANES;

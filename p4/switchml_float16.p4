@@ -1,4 +1,5 @@
-// switchml.p4 for jobs whose values are float16, half precision of IEEE 754 (docs/numbers.md). Compile-time parameters: LANES, SLOTS.
+// switchml.p4 for jobs whose values are float16, half precision of IEEE 754 (docs/numbers.md). Compile-time
+// parameters: LANES, SLOTS.
 #include <core.p4>
 #include <v1model.p4>
 

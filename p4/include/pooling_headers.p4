@@ -1,5 +1,5 @@
-// The headers and metadata of packets for slots that all jobs share (systems/pooling/README.md). systems/pooling/wire.py holds
-// the same widths; a test compares the two.
+// The headers and metadata of packets for slots that all jobs share (systems/pooling/README.md). The wire format of
+// the agents holds the same widths; a test compares the two.
 #ifndef POOLING_HEADERS_P4
 #define POOLING_HEADERS_P4
 
