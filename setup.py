@@ -1,6 +1,6 @@
 """The packages and the data of a wheel: every folder of code as agglab.<folder>, and what its
 commands read as share/agglab/<folder>. In a checkout the latter lie beside the packages
-(testbed/paths.py). See pyproject.toml."""
+(testbed/base/paths.py). See pyproject.toml."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import systems
-from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.schema.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = {"p4native": "toolchain/p4native"}

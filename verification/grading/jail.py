@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NoReturn
 
 import p4native
-from agglab.testbed import kernel
-from agglab.testbed.errors import MachineLacks
-from agglab.testbed.paths import REPOSITORY
+from agglab.testbed.base import kernel
+from agglab.testbed.base.errors import MachineLacks
+from agglab.testbed.base.paths import REPOSITORY
 from agglab.verification.grading import student
 
 CPU_S, MEMORY_BYTES, FILE_BYTES, FILES = 30, 1 << 30, 1 << 20, 32
