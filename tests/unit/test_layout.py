@@ -366,6 +366,18 @@ def test_p4_folder_hides_no_package_of_p4runtime(name: str) -> None:
     assert not (ROOT / "p4" / name).exists()
 
 
+def test_python_and_type_checkers_find_the_folders_on_one_path() -> None:
+    """`src/agglab` links to each folder; there is no import hook and no other tree of links."""
+    links = {
+        path.name: path.resolve() for path in (ROOT / "src/agglab").iterdir() if path.is_symlink()
+    }
+    apart = {"benchmarks", *PLACES}  # not installed; a product of its own
+    assert links == {name: ROOT / name for name in FOLDERS if name not in apart}
+    program = "import agglab; print(*agglab.__path__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd="/")
+    assert done.stdout.split() == [str(ROOT / "src/agglab")], done.stderr
+
+
 def test_layout() -> None:
     """The folders and files the project's users named."""
     code = ["topologies", "p4", "hosts", "systems", "testbed", "toolchain", "verification"]
