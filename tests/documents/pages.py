@@ -1,4 +1,4 @@
-"""Finds the command lines that README.md, CONTRIBUTING.md, docs/ and the pages of toolchain/ show
+"""Finds the command lines that README.md, CONTRIBUTING.md, docs/, systems/ and toolchain/ show
 to their readers."""
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ TOOLCHAIN = ROOT / "toolchain"
 TOP = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", TOOLCHAIN / "README.md")
 PAGES = (
     *TOP,
-    *(page for home in (ROOT, TOOLCHAIN) for page in sorted((home / "docs").rglob("*.md"))),
+    *(
+        page
+        for folder in (ROOT / "docs", ROOT / "systems", TOOLCHAIN / "docs")
+        for page in sorted(folder.rglob("*.md"))
+    ),
 )
 PROGRAMS = re.compile(
     r"""

@@ -256,6 +256,8 @@ NOT_OURS = {
         "tc -batch",
         "tc qdisc change",
         "ethtool -k",
+        "python -m p4native.verification conformance",
+        "python -m p4native.verification fuzz",
         "unshare --fork --kill-child",
     ),
 }
@@ -278,6 +280,14 @@ FOLLOWED = {
         "ip link set veth1 up",
         "p4native-switch -i 1@veth0 prog.json --log-console",
         "tcpdump -eni veth1",
+    ),
+    "tests/unit/testbed/test_system_elsewhere.py": (
+        "cp -r systems/ring systems/mine",
+        "rm -r systems/mine/verification",
+        'sed -i \'s/agglab\\.systems\\.ring/agglab.systems.mine/; s/name = "ring"/name = "mine"/\' '
+        "systems/mine/*.py systems/mine/tests/*.py",
+        "cp -r systems/ring ~/mine",
+        'sed -i \'s/agglab\\.systems\\.ring/mine/; s/name = "ring"/name = "mine"/\' ~/mine/*.py',
     ),
     "tests/root/test_own_programs.py": (
         "mkdir -p mine/",

@@ -95,3 +95,18 @@ def test_the_page_makes_a_copy_inside(tmp_path: Path, monkeypatch: pytest.Monkey
     assert Path(sys.modules["agglab.systems.mine.worker"].__file__ or "").is_relative_to(tmp_path)
     for name in [name for name in sys.modules if name.startswith("agglab.systems.mine")]:
         del sys.modules[name]
+
+
+def test_a_pack_of_its_run_has_all_of_it(mine: str, tmp_path: Path) -> None:
+    """Another user, who has no such folder, gets the same results from the pack."""
+    path = tmp_path / "packed.yaml"
+    path.write_text(scenario_text(mine))
+    assert run(load(path), tmp_path / "results", [], io.StringIO()) == 0
+    pack = tmp_path / "run.zip"
+    folder = (tmp_path / "results/tried/latest").resolve()
+    agglab = [sys.executable, "-m", "agglab.testbed"]
+    subprocess.run([*agglab, "pack", str(folder), "--out", str(pack)], check=True)
+    folder_of(mine).rename(tmp_path / "gone")
+    again = [*agglab, "repeat", str(pack), "--trust-code", "--results", str(tmp_path / "again")]
+    done = subprocess.run(again, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
