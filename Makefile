@@ -1,6 +1,5 @@
 # Agglab: `make` lists the targets. Every target sets up what it needs first (setup.sh, at once when nothing is missing).
 PYTHON := .venv/bin/python
-PACKAGES := hosts systems testbed topologies verification
 .DEFAULT_GOAL := help
 .PHONY: help setup doctor export scenario figures scenarios check compile test test-long test-quick lint bless explore mutants bench conformance random fuzz machine clean
 
@@ -74,7 +73,6 @@ test-quick: setup  ## ruff, and the tests of some folders, within a minute on tw
 	@$(PYTHON) tests/run.py --quick
 
 lint: setup  ## run ruff and mypy
-	@mkdir -p build/mypy/agglab && touch build/mypy/agglab/__init__.py && ln -sfn $(addprefix ../../../,$(PACKAGES)) build/mypy/agglab
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy

@@ -1,6 +1,6 @@
 """The packages and the data of a wheel: every folder of code as agglab.<folder>, and what its
 commands read as share/agglab/<folder>. In a checkout the latter lie beside the packages
-(testbed/paths.py). See pyproject.toml."""
+(testbed/base/paths.py). See pyproject.toml."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,8 @@ from pathlib import Path
 from setuptools import setup
 
 ROOT = Path(__file__).parent
-FOLDERS = ("hosts", "systems", "testbed", "topologies", "verification")
+SOURCE = "src/agglab"
+FOLDERS = sorted(path.name for path in (ROOT / SOURCE).iterdir() if path.is_dir())
 DATA = ("p4", "scenarios", "figures", "labs")
 
 
@@ -23,8 +24,13 @@ def folders(name: str) -> Iterator[tuple[Path, list[str]]]:
 
 
 setup(
-    packages=sorted(
-        ".".join(("agglab", *path.parts)) for name in FOLDERS for path, _ in folders(name)
-    ),
+    packages=[
+        "agglab",
+        *sorted(
+            ".".join(path.relative_to("src").parts)
+            for name in FOLDERS
+            for path, _ in folders(f"{SOURCE}/{name}")
+        ),
+    ],
     data_files=[(f"share/agglab/{path}", files) for name in DATA for path, files in folders(name)],
 )

@@ -15,8 +15,8 @@ import os
 import sys
 from pathlib import Path
 
-from agglab.testbed import system_programs
-from agglab.testbed.command_lines import module
+from agglab.testbed.base import system_programs
+from agglab.testbed.base.command_lines import module
 from benchmarks.row import Row
 
 BENCHMARKS = (

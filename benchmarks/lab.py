@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from agglab.testbed import systems
-from agglab.testbed.network.p4runtime import P4RuntimeClient
-from agglab.testbed.network.targets import Bmv2Target, SwitchSetting
-from agglab.testbed.plan import Entries
-from agglab.testbed.prepare import all_entries
-from agglab.testbed.program import Program
+from agglab.testbed.real.p4runtime import P4RuntimeClient
+from agglab.testbed.real.targets import Bmv2Target, SwitchSetting
+from agglab.testbed.run.programs.prepare import all_entries
+from agglab.testbed.run.programs.program import Program
 from agglab.testbed.scenario import resolve
-from agglab.testbed.scenario.schema import Scenario, Switch, Topology, Workload
-from agglab.testbed.table_changes import NO_ENTRIES
+from agglab.testbed.schema.scenario import Scenario, Switch, Topology, Workload
+from agglab.testbed.systems.plan import Entries
+from agglab.testbed.systems.plan.changes import NO_ENTRIES
 from agglab.verification import programs
 from p4native.common.c_build import NATIVE
 

@@ -17,9 +17,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from agglab.testbed.errors import MachineLacks
-from agglab.testbed.network.targets import require
-from agglab.testbed.program import compile_program
+from agglab.testbed.base.errors import MachineLacks
+from agglab.testbed.real.targets import require
+from agglab.testbed.run.programs.program import compile_program
 from benchmarks import lab
 from benchmarks.lab import Lab, Sample, Samples
 from benchmarks.row import Goal, Row

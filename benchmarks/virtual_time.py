@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from agglab.testbed import systems
 from agglab.testbed.scenario import resolve
-from agglab.testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Topology, Workload
+from agglab.testbed.schema.scenario import Links, Scenario, Switch, Timeouts, Topology, Workload
 from agglab.verification import programs
 from agglab.verification.trial import everywhere, findings, native, simulate
 from benchmarks.row import Row

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import sys
 
-from agglab.testbed import garbage, system_programs
-from agglab.testbed.exit_codes import INTERRUPTED, LACKING
+from agglab.testbed.base import garbage_collection, system_programs
+from agglab.testbed.base.exit_codes import INTERRUPTED, LACKING
 
 
 def run() -> int:
@@ -14,11 +14,11 @@ def run() -> int:
     message names it."""
     try:
         system_programs.add_to_path()
-        with garbage.seldom_collected():
-            from agglab.testbed.cli import main
+        with garbage_collection.seldom_collected():
+            from agglab.testbed.cli.main import main
 
             code = main()
-        garbage.left_at_exit()
+        garbage_collection.left_at_exit()
         return code
     except ModuleNotFoundError as error:
         return _lacks_module(error)
@@ -29,7 +29,7 @@ def run() -> int:
 
 def _lacks_module(error: ModuleNotFoundError) -> int:
     """Says which package of others is missing. A missing module of our own is a bug."""
-    from agglab.testbed.command_lines import launcher, module_remedy, setup
+    from agglab.testbed.base.command_lines import launcher, module_remedy, setup
 
     package = (error.name or "").partition(".")[0]
     if package == "agglab":

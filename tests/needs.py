@@ -45,7 +45,7 @@ def _has_chart_library() -> bool:
 
 
 def _has_netem() -> bool:
-    from agglab.testbed.network import lacks
+    from agglab.testbed.real import lacks
     from agglab.topologies import Direction, rack
 
     return not lacks(rack(1, Direction(delay_us=1000)))

@@ -44,9 +44,9 @@ QUICK = (
     "toolchain/tests/compiler/syntax",
     "toolchain/tests/compiler/check",
     "tests/unit/topologies",
-    "tests/unit/testbed/plan",
-    "tests/unit/testbed/control",
-    "tests/unit/testbed/network",
+    "tests/unit/testbed/systems/plan",
+    "tests/unit/testbed/run",
+    "tests/unit/testbed/real",
     "tests/unit/testbed/report",
     "tests/unit/test_layout.py",
 )

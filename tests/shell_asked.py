@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agglab.testbed.prepare import compile_points
+from agglab.testbed.base.scratch import scratch_folder
+from agglab.testbed.cli.shell.command import only
+from agglab.testbed.cli.shell.prompt import Prompt
+from agglab.testbed.cli.shell.session import Session
+from agglab.testbed.run.programs.prepare import compile_points
 from agglab.testbed.scenario import load
-from agglab.testbed.scratch import scratch_folder
-from agglab.testbed.shell.command import only
-from agglab.testbed.shell.prompt import Prompt
-from agglab.testbed.shell.session import Session
 from agglab.verification.grading.described import by_program
 
 

@@ -14,4 +14,4 @@ FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 def copy_sources(target: Path) -> None:
     """Copies them into the folder target."""
-    copy(ROOT, (*PACKAGES, *DATA), FILES, target)
+    copy(ROOT, ("src", *PACKAGES, *DATA), FILES, target)

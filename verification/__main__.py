@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from agglab.testbed import cli, system_programs
-from agglab.testbed.command_lines import module
-from agglab.testbed.exit_codes import INTERRUPTED, INVALID, PASSED
+from agglab.testbed.base import system_programs
+from agglab.testbed.base.command_lines import module
+from agglab.testbed.base.exit_codes import INTERRUPTED, INVALID, PASSED
+from agglab.testbed.cli import main as cli
 
 USAGE = f"""usage: {module("agglab.verification")} COMMAND ...
 

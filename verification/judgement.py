@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agglab.testbed.control.outcome import Failure, JobResult
-from agglab.testbed.measurements import Measurements
-from agglab.testbed.metrics import compute
+from agglab.testbed.results.metrics import compute
+from agglab.testbed.run.measurements import Measurements
+from agglab.testbed.run.outcome import Failure, JobResult
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.fault_kinds import FaultEntry
-from agglab.testbed.scenario.finding_kinds import WARNINGS
-from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.schema.fault_kinds import FaultEntry
+from agglab.testbed.schema.finding_kinds import WARNINGS
+from agglab.testbed.schema.jobs import Job
 from agglab.topologies import Topology
 from agglab.verification import proofs
 
@@ -30,7 +30,7 @@ EMPTYING = ("worker_restart", "switch_restart", "switch_reprogram")
 @dataclass(frozen=True)
 class Finding:
     """Something wrong in a run. kind: hang, wrong sum, failure, nobody named, error, link bytes, or
-    the kind of a run's finding (testbed/findings.py)."""
+    the kind of a run's finding (testbed/judge/findings.py)."""
 
     kind: str
     text: str

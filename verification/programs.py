@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from agglab.testbed import systems
-from agglab.testbed.paths import P4_FOLDER
-from agglab.testbed.program import Program, compile_program
-from agglab.testbed.scenario.schema import Scenario, Switch
+from agglab.testbed.base.paths import P4_FOLDER
+from agglab.testbed.run.programs.program import Program, compile_program
+from agglab.testbed.schema.scenario import Scenario, Switch
 from agglab.testbed.systems.base import Source
 
 

@@ -18,7 +18,7 @@ from random import Random
 from typing import Any, TextIO
 
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.system_names import PACKAGE
+from agglab.testbed.schema.system_names import PACKAGE
 from agglab.testbed.systems.base import Cells
 from agglab.testbed.virtual import CompiledProgram
 from agglab.verification.explore import walk

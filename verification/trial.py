@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any, cast
 
-from agglab.testbed.control.assembly import conductor
-from agglab.testbed.measurements import Measurements, collect
-from agglab.testbed.own_entries import as_planned
-from agglab.testbed.prepare import Prepared
-from agglab.testbed.program import Program
+from agglab.testbed.run.assembly import conductor
+from agglab.testbed.run.measurements import Measurements, collect
+from agglab.testbed.run.programs.prepare import Prepared
+from agglab.testbed.run.programs.program import Program
+from agglab.testbed.run.programs.user_entries import as_planned
 from agglab.testbed.scenario import ResolvedScenario, Scenario, resolve
 from agglab.testbed.virtual import NOTHING, CompiledProgram, NeverEnds, VirtualBackend, Wanted
 from agglab.verification.explore.walk import place

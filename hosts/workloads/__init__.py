@@ -1,6 +1,6 @@
 """The kinds of workload, each in one module. A kind defines the inputs and the room for results of
-a job's workers, for every system. testbed/workloads/ has the testbed's part of each kind. Of the
-rest of `hosts`, these modules import only bfloat16.py and tensors.py."""
+a job's workers, for every system. testbed/scenario/workloads/ has the testbed's part of each kind.
+Of the rest of `hosts`, these modules import only bfloat16.py and tensors.py."""
 
 from __future__ import annotations
 

@@ -19,13 +19,10 @@ import numpy as np
 
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
-from agglab.testbed.plan import Branch, Entries, Replica, TableEntry, Tree, aggregation_tree
-from agglab.testbed.plan.entries import ip_number, mac_number
-from agglab.testbed.plan.forwarding import wiring_of
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Job, stated
-from agglab.testbed.scenario.key import key
-from agglab.testbed.scenario.kinds import Flag, Whole, duration
+from agglab.testbed.schema.jobs import Job, stated
+from agglab.testbed.schema.key import key
+from agglab.testbed.schema.kinds import Flag, Whole, duration
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
@@ -54,6 +51,9 @@ from agglab.testbed.systems.forwarding import (
     unreachable,
 )
 from agglab.testbed.systems.frames import AGGREGATOR, datagram, end_of, ethernet
+from agglab.testbed.systems.plan import Branch, Entries, Replica, TableEntry, Tree, aggregation_tree
+from agglab.testbed.systems.plan.entries import ip_number, mac_number
+from agglab.testbed.systems.plan.forwarding import wiring_of
 from agglab.topologies import Topology
 
 CONTRIBUTION, FRAME_BYTES, SPARSE_FRAME_BYTES, NUMBERS = 1, 66, 70, 4

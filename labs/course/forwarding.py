@@ -4,10 +4,10 @@ switch has to forward them. A ring needs no table but `macs`, so this is all tha
 from collections.abc import Mapping, Sequence
 
 from agglab.systems.ring.system import Ring
-from agglab.testbed.plan import Entries, TableEntry
-from agglab.testbed.plan.entries import mac_number
-from agglab.testbed.plan.forwarding import wiring_of
 from agglab.testbed.systems.base import ActiveJob, Counter
+from agglab.testbed.systems.plan import Entries, TableEntry
+from agglab.testbed.systems.plan.entries import mac_number
+from agglab.testbed.systems.plan.forwarding import wiring_of
 from agglab.topologies import Topology
 
 

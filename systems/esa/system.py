@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from agglab.systems.pooling.base import Pooling
 from agglab.systems.pooling.counters import COUNTERS, EVICTED
 from agglab.systems.pooling.keys import PoolingKeys
-from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.jobs import Finding, stated
-from agglab.testbed.scenario.key import keys_list
-from agglab.testbed.scenario.kinds import Whole
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, stated
+from agglab.testbed.schema.key import keys_list
+from agglab.testbed.schema.kinds import Whole
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import ActiveJob
 
 PRIORITY_MAX = 255

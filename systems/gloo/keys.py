@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agglab.testbed.scenario.key import key
-from agglab.testbed.scenario.kinds import Text
+from agglab.testbed.schema.key import key
+from agglab.testbed.schema.kinds import Text
 
 DEFAULT_CONTROL = "cubic"
 

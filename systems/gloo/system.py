@@ -14,10 +14,11 @@ from agglab.hosts.part import WORKER
 from agglab.systems.gloo.counts import HEADER_BYTES, OWN_COUNTERS
 from agglab.systems.gloo.keys import GlooKeys
 from agglab.systems.gloo.truth import any_order
-from agglab.testbed.command_lines import install_torch
-from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Job, stated
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.base.command_lines import install_torch
+from agglab.testbed.schema.jobs import Finding, Job, stated
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.target_names import TARGETS
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
@@ -28,6 +29,7 @@ from agglab.testbed.systems.base import (
     Evidence,
     JobChoices,
     MissingChunks,
+    ResolvedScenario,
     TruthOf,
     Waiting,
 )
@@ -36,7 +38,6 @@ from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow
 from agglab.testbed.systems.frames import OVER_TCP
 from agglab.testbed.systems.withheld import blame_switches
-from agglab.testbed.target_names import TARGETS
 from agglab.topologies import Topology
 
 ETHERNET_BYTES = 14

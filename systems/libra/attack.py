@@ -11,7 +11,7 @@ import numpy as np
 
 from agglab.hosts.part import SERVER
 from agglab.systems.libra import wire
-from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.schema.jobs import Job
 from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.base import Agent
 from agglab.testbed.systems.frames import End, ethernet, ipv4, udp

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agglab.testbed.scenario.key import key, keys_list
-from agglab.testbed.scenario.kinds import Pattern, Whole
+from agglab.testbed.schema.key import key, keys_list
+from agglab.testbed.schema.kinds import Pattern, Whole
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ import numpy.typing as npt
 from agglab.hosts.workloads import InputKey, PushPull
 from agglab.systems.libra import wire
 from agglab.systems.libra.keys import LibraKeys
-from agglab.testbed.plan.forwarding import wiring_of
-from agglab.testbed.plan.paths import path, through_switch
-from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.schema.jobs import Job
 from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.plan.forwarding import wiring_of
+from agglab.testbed.systems.plan.paths import path, through_switch
 from agglab.topologies import Topology
 
 Keys = npt.NDArray[np.uint64]

@@ -27,10 +27,9 @@ from agglab.systems.libra.plan import (
     slots_of,
     tables,
 )
-from agglab.testbed.plan import Entries
-from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Job, stated
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, Job, stated
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.base import (
     Abilities,
@@ -44,6 +43,7 @@ from agglab.testbed.systems.base import (
     Evidence,
     JobChoices,
     MissingChunks,
+    ResolvedScenario,
     SlotMeter,
     Source,
     Truth,
@@ -61,6 +61,7 @@ from agglab.testbed.systems.between_hosts import (
 )
 from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
 from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s, unreachable
+from agglab.testbed.systems.plan import Entries
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose
 from agglab.testbed.systems.slot_meter import Part, begun_by_some, slot_meter
 from agglab.testbed.systems.withheld import Merging, blame_switches

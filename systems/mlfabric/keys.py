@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from agglab.systems.mlfabric.policy import ORDERS
 from agglab.systems.mlfabric.wire import MEMBERS_MAX
-from agglab.testbed.scenario.key import key, keys_list
-from agglab.testbed.scenario.kinds import Choice, Flag, Number, Pattern, Whole, duration
+from agglab.testbed.schema.key import key, keys_list
+from agglab.testbed.schema.kinds import Choice, Flag, Number, Pattern, Whole, duration
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from agglab.hosts.workloads import async_sgd
 from agglab.systems.mlfabric import scheduler, wire
 from agglab.systems.mlfabric.wire import Kind
-from agglab.testbed.plan.paths import path
+from agglab.testbed.scenario.workloads.async_sgd import TrainingHistory
 from agglab.testbed.systems.base import ActiveJob, ByteRange, Unpredictable
 from agglab.testbed.systems.forwarding import Flow
-from agglab.testbed.workloads.async_sgd import TrainingHistory
+from agglab.testbed.systems.plan.paths import path
 from agglab.topologies import Topology
 
 REFUSED = (async_sgd.STALE, async_sgd.LARGE, async_sgd.OVER)

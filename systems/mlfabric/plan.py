@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agglab.hosts.part import SCHEDULER, SERVER, WORKER
 from agglab.hosts.wire import WORKER_PORT_BASE
-from agglab.testbed.plan import Entries, TableEntry, forwarding
-from agglab.testbed.plan.entries import ip_number
-from agglab.testbed.plan.forwarding import wiring_of
-from agglab.testbed.plan.paths import path
-from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.schema.jobs import Job
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.systems.between_hosts import NumberedSessions
+from agglab.testbed.systems.plan import Entries, TableEntry, forwarding
+from agglab.testbed.systems.plan.entries import ip_number
+from agglab.testbed.systems.plan.forwarding import wiring_of
+from agglab.testbed.systems.plan.paths import path
 from agglab.topologies import Topology
 
 Cells = tuple[int, int]

@@ -12,10 +12,9 @@ from agglab.hosts.workloads import AsyncSgd
 from agglab.hosts.workloads.async_sgd import SCALE
 from agglab.systems.mlfabric import attack, diagnosis, load, plan, scheduler, server, wire, worker
 from agglab.systems.mlfabric.keys import MlfabricKeys
-from agglab.testbed.plan import Entries
-from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Job
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, Job
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
@@ -25,6 +24,7 @@ from agglab.testbed.systems.base import (
     Counter,
     Evidence,
     MissingChunks,
+    ResolvedScenario,
     Source,
     TrainingBounds,
     Waiting,
@@ -33,6 +33,7 @@ from agglab.testbed.systems.base import (
 from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
+from agglab.testbed.systems.plan import Entries
 from agglab.testbed.systems.servers import attacks_from_servers
 from agglab.testbed.systems.withheld import Merging, blame_switches
 from agglab.topologies import Topology

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from agglab.hosts.workloads import Calls
 from agglab.hosts.workloads.calls import APPLICATIONS
 from agglab.systems.netrpc.service import load
-from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.jobs import Finding, stated
-from agglab.testbed.scenario.key import key
-from agglab.testbed.scenario.kinds import Text, Whole
-from agglab.testbed.scenario.schema import JobSection
+from agglab.testbed.schema.jobs import Finding, stated
+from agglab.testbed.schema.key import key
+from agglab.testbed.schema.kinds import Text, Whole
+from agglab.testbed.schema.scenario import JobSection, Scenario
 
 NAME = "netrpc"
 ALL_REDUCE = "allreduce"

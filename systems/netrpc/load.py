@@ -16,13 +16,13 @@ from agglab.hosts.workloads.calls import LOCKS
 from agglab.systems.netrpc import wire
 from agglab.systems.netrpc.plan import climb
 from agglab.systems.netrpc.wire import Kind
-from agglab.testbed.empty_queues import ROUND_TRIPS
-from agglab.testbed.plan import Tree
-from agglab.testbed.plan.forwarding import wiring_of
-from agglab.testbed.plan.paths import path
-from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.schema.jobs import Job
 from agglab.testbed.systems.base import ActiveJob, ByteRange, Cells
+from agglab.testbed.systems.plan import Tree
+from agglab.testbed.systems.plan.forwarding import wiring_of
+from agglab.testbed.systems.plan.paths import path
 from agglab.testbed.systems.summing.bounds import Load
+from agglab.testbed.systems.unloaded_latency import ROUND_TRIPS
 from agglab.topologies import Topology
 
 BANK_EXCESS = 4

@@ -13,10 +13,10 @@ from itertools import pairwise
 from agglab.hosts import wire as lower
 from agglab.systems.netrpc import wire
 from agglab.systems.netrpc.service import RESERVED, Method, Service
-from agglab.testbed.plan import Entries, Replica, TableEntry, Tree, Wiring
-from agglab.testbed.plan.entries import ip_number, mac_number
-from agglab.testbed.plan.forwarding import flooding_groups, forwarding_tables, wiring_of
 from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.plan import Entries, Replica, TableEntry, Tree, Wiring
+from agglab.testbed.systems.plan.entries import ip_number, mac_number
+from agglab.testbed.systems.plan.forwarding import flooding_groups, forwarding_tables, wiring_of
 from agglab.testbed.systems.summing.plan import FIRST_JOB_GROUP, MAX_JOBS
 from agglab.testbed.systems.summing.trees import tree_of
 from agglab.topologies import Topology

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from agglab.systems.netrpc import wire
 from agglab.systems.netrpc.service import load
-from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.schema.jobs import Job
+from agglab.testbed.systems.base import ResolvedScenario
 from agglab.testbed.systems.summing.partition import Range
 from agglab.testbed.systems.summing.sessions import SlotSessions
 

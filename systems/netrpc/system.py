@@ -17,10 +17,9 @@ from agglab.systems.netrpc.keys import NetRpcKeys
 from agglab.systems.netrpc.server import OWN_COUNTERS
 from agglab.systems.netrpc.service import load as load_service
 from agglab.systems.netrpc.sessions import CallSessions, window
-from agglab.testbed.plan import Entries
-from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Job, stated
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, Job, stated
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import (
     ALL_REDUCES,
     SHARED_KEYS,
@@ -33,12 +32,14 @@ from agglab.testbed.systems.base import (
     Choices,
     Evidence,
     MissingChunks,
+    ResolvedScenario,
     SlotMeter,
     Source,
     Waiting,
     everywhere,
 )
 from agglab.testbed.systems.common import agent_configuration, meanings
+from agglab.testbed.systems.plan import Entries
 from agglab.testbed.systems.slot_meter import Part, begun_by_some, slot_meter
 from agglab.testbed.systems.summing.attack import AttackContext
 from agglab.testbed.systems.summing.base import Summing

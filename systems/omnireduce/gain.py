@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from agglab.hosts.workloads import Embedding, Sparse
 from agglab.systems.omnireduce.lanes import lanes_for
 from agglab.systems.omnireduce.load import FilledPackets, filled_packets
-from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 
 ZEROS_WORTH_SAYING = 0.1
 

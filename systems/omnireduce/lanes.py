@@ -13,7 +13,7 @@ from math import gcd
 from agglab.hosts.wire import LOWER_HEADER_BYTES
 from agglab.hosts.workloads import Embedding, Sparse
 from agglab.systems.omnireduce.wire import full_bytes
-from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.schema.jobs import Job
 
 
 def lanes_for(jobs: Sequence[Job], most: int) -> int:

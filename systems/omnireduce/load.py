@@ -18,13 +18,13 @@ from agglab.systems.omnireduce.wire import (
     full_bytes,
     longest_datagram_bytes,
 )
-from agglab.testbed.plan import Tree
-from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.scenario.workloads.all_reduce import tensor
+from agglab.testbed.schema.jobs import Job
 from agglab.testbed.systems.base import ActiveJob, Array
+from agglab.testbed.systems.plan import Tree
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.summing.trees import tree_of
-from agglab.testbed.workloads.all_reduce import tensor
 from agglab.topologies import Topology
 
 Blocks = npt.NDArray[np.bool_]

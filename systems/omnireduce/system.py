@@ -17,13 +17,11 @@ from agglab.systems.omnireduce.load import (
     taken_for_saved,
 )
 from agglab.systems.omnireduce.worker import OWN_COUNTERS
-from agglab.testbed.plan import Entries, Replica
-from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.job_list import jobs_of
-from agglab.testbed.scenario.jobs import Finding
-from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems import common
 from agglab.testbed.systems.base import (
     SHARED_KEYS,
@@ -33,8 +31,10 @@ from agglab.testbed.systems.base import (
     ByteRange,
     Choices,
     Counter,
+    ResolvedScenario,
 )
 from agglab.testbed.systems.common import meanings, with_settings
+from agglab.testbed.systems.plan import Entries, Replica
 from agglab.testbed.systems.summing.attack import AttackContext
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load

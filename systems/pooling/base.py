@@ -25,10 +25,9 @@ from agglab.systems.pooling.server import SERVER_COUNTERS
 from agglab.systems.pooling.trees import server_of, tree_of
 from agglab.systems.pooling.truth import truth_of
 from agglab.systems.pooling.worker import OWN_COUNTERS, chunks_of_round
-from agglab.testbed.plan import Entries
-from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Job, stated
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, Job, stated
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems import common
 from agglab.testbed.systems.base import (
     Abilities,
@@ -42,6 +41,7 @@ from agglab.testbed.systems.base import (
     Evidence,
     JobChoices,
     MissingChunks,
+    ResolvedScenario,
     SlotMeter,
     Source,
     System,
@@ -54,6 +54,7 @@ from agglab.testbed.systems.between_hosts import (
     NOTHING_SHARED,
     NumberedSessions,
 )
+from agglab.testbed.systems.plan import Entries
 from agglab.testbed.systems.slot_meter import Part, slot_meter
 from agglab.testbed.systems.summing import attack
 from agglab.testbed.systems.summing.attack import AttackContext

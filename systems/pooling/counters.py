@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import Cells, Counter
+from agglab.testbed.systems.base import Cells, Counter, ResolvedScenario
 from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
 
 COUNTERS: dict[str, Counter] = {

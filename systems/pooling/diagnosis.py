@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agglab.testbed.plan import Tree
 from agglab.testbed.systems.base import ActiveJob, Evidence, MissingChunks, Registers, Waiting
 from agglab.testbed.systems.lost_on_links import LostOnLinks, losses
+from agglab.testbed.systems.plan import Tree
 
 JOB_AT, TAG_BITS = 96, 0xFFFFFFFF
 """The position of the job and the bits of the tag in a cell of the register `owners`

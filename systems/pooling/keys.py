@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agglab.testbed.scenario.key import key, keys_list
-from agglab.testbed.scenario.kinds import Choice, Flag, Pattern, Whole, duration
+from agglab.testbed.schema.key import key, keys_list
+from agglab.testbed.schema.kinds import Choice, Flag, Pattern, Whole, duration
 
 SHARED, DIVIDED = "shared", "divided"
 SCALE_MIN, SCALE_MAX = -64, 64

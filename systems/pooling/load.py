@@ -12,11 +12,10 @@ from agglab.systems.pooling.keys import PoolingKeys, part_of_pool
 from agglab.systems.pooling.scales import unfit_chunks
 from agglab.systems.pooling.trees import directions, server_of, tree_of
 from agglab.systems.pooling.worker import chunks_of_round
-from agglab.testbed.plan import Tree
-from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import ActiveJob, Bounds, ByteRange
+from agglab.testbed.systems.base import ActiveJob, Bounds, ByteRange, ResolvedScenario
 from agglab.testbed.systems.between_hosts import lossy_crossing_s
 from agglab.testbed.systems.forwarding import path_s, rates, slowest_crossing_s
+from agglab.testbed.systems.plan import Tree
 from agglab.topologies import Topology
 
 CLASH = (

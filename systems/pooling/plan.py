@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agglab.hosts import wire
 from agglab.systems.pooling.trees import members_below, server_of, tree_of
-from agglab.testbed.plan import Branch, Entries, Replica, TableEntry, Tree
-from agglab.testbed.plan.entries import ip_number, mac_number
-from agglab.testbed.plan.forwarding import flooding_groups, forwarding_tables, wiring_of
 from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.plan import Branch, Entries, Replica, TableEntry, Tree
+from agglab.testbed.systems.plan.entries import ip_number, mac_number
+from agglab.testbed.systems.plan.forwarding import flooding_groups, forwarding_tables, wiring_of
 from agglab.topologies import Topology
 
 # Constants of p4/include/pooling.p4; group 1 is plan.forwarding's.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from agglab.testbed.plan import Branch, Tree, Wiring
-from agglab.testbed.plan.forwarding import wiring_of
 from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.plan import Branch, Tree, Wiring
+from agglab.testbed.systems.plan.forwarding import wiring_of
 from agglab.topologies import Topology
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agglab.testbed.scenario.key import keys_list
-from agglab.testbed.scenario.kinds import Pattern
+from agglab.testbed.schema.key import keys_list
+from agglab.testbed.schema.kinds import Pattern
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ from agglab.systems.ps.agents import (
     chunks_of_server,
 )
 from agglab.systems.ps.keys import PsKeys
-from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Job
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, Job
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.target_names import TARGETS
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
@@ -29,6 +30,7 @@ from agglab.testbed.systems.base import (
     ByteRange,
     Evidence,
     MissingChunks,
+    ResolvedScenario,
     Waiting,
 )
 from agglab.testbed.systems.between_hosts import (
@@ -41,7 +43,6 @@ from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose
 from agglab.testbed.systems.withheld import blame_switches
-from agglab.testbed.target_names import TARGETS
 from agglab.topologies import Topology
 
 SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192

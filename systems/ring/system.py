@@ -13,9 +13,8 @@ from agglab.hosts import wire as base_wire
 from agglab.hosts.part import WORKER
 from agglab.systems.ring import wire
 from agglab.systems.ring.worker import ACKNOWLEDGE_EVERY, OWN_COUNTERS, packets_of_round
-from agglab.testbed.plan.paths import path
-from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.schema.jobs import Job
+from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.systems.base import (
     ActiveJob,
     Agent,
@@ -24,6 +23,7 @@ from agglab.testbed.systems.base import (
     Cells,
     Evidence,
     MissingChunks,
+    ResolvedScenario,
     Waiting,
 )
 from agglab.testbed.systems.between_hosts import (
@@ -33,6 +33,7 @@ from agglab.testbed.systems.between_hosts import (
 )
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow
+from agglab.testbed.systems.plan.paths import path
 from agglab.testbed.systems.withheld import blame_switches
 from agglab.topologies import Topology
 

@@ -14,11 +14,11 @@ import numpy as np
 from agglab.hosts.bfloat16 import BFLOAT16, NAME, cast, dtype_of, widened
 from agglab.hosts.wire import VALUE_BYTES
 from agglab.systems.switchml.partial import PLAIN_SETS
-from agglab.testbed.plan import Tree
-from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.jobs import Finding, stated, stated_workloads
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, stated, stated_workloads
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
+from agglab.testbed.systems.plan import Tree
 from p4native.switch import MAX_CELLS
 
 PROGRAMS = {"float16": "switchml_float16", NAME: "switchml_bfloat16"}

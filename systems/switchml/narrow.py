@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 
 from agglab.hosts import wire
 from agglab.systems.switchml.scaling import DTYPE, FULL_BITS, keys_of
-from agglab.testbed.plan import Tree
-from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.job_list import hosts_of
-from agglab.testbed.scenario.jobs import Finding, stated
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, stated
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import ByteRange
+from agglab.testbed.systems.plan import Tree
 from agglab.testbed.systems.summing.bounds import Widths
 from agglab.testbed.systems.summing.sizes import Sizes
 

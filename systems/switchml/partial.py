@@ -19,14 +19,11 @@ from agglab.hosts.slots import MAX_PRESENT
 from agglab.systems.switchml import scaling
 from agglab.systems.switchml.presence import COUNTERS as PRESENCE_COUNTERS
 from agglab.systems.switchml.scaling import SwitchmlKeys, keys_of
-from agglab.testbed.plan import Tree
-from agglab.testbed.received import Received
-from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.job_list import hosts_of
-from agglab.testbed.scenario.jobs import Finding, stated, stated_workloads
-from agglab.testbed.scenario.schema import Workload
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, stated, stated_workloads
+from agglab.testbed.schema.scenario import Scenario, Workload
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import (
     ActiveJob,
     Array,
@@ -38,6 +35,8 @@ from agglab.testbed.systems.base import (
     TruthOf,
     Unlike,
 )
+from agglab.testbed.systems.plan import Tree
+from agglab.testbed.systems.received_arrays import Received
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.summing.truth import chunk_scales
 

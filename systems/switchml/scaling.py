@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.jobs import Finding, stated_workloads
-from agglab.testbed.scenario.key import key
-from agglab.testbed.scenario.kinds import AutoOr, Choice, OneOf, Whole, duration
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, stated_workloads
+from agglab.testbed.schema.key import key
+from agglab.testbed.schema.kinds import AutoOr, Choice, OneOf, Whole, duration
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
 from agglab.testbed.systems.summing.truth import (
     FLOAT64_SLACK,

@@ -9,9 +9,9 @@ from functools import partial as bound
 from agglab.hosts import wire
 from agglab.systems.switchml import attack, halves, narrow, partial, scaling
 from agglab.systems.switchml.fixed_point import COUNTERS as FIXED_POINT_COUNTERS
-from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Job
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, Job
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import (
     SHARED_KEYS,
     Abilities,
@@ -23,6 +23,7 @@ from agglab.testbed.systems.base import (
     Combine,
     Counter,
     HostCounter,
+    ResolvedScenario,
     Results,
     SlotMeter,
     Source,

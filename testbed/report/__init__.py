@@ -7,15 +7,15 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.command_lines import path_on_a_page
-from agglab.testbed.program_state import NAME as PROGRAM_FILE
+from agglab.testbed.base.command_lines import path_on_a_page
 from agglab.testbed.report import declared, dygraphs, interactive, over_time
 from agglab.testbed.report.figures import figures_of_several, figures_over_time, run_figures
 from agglab.testbed.report.page import Content, page
-from agglab.testbed.report.recorded_scenario import RecordedScenario
-from agglab.testbed.result_files import NoResults, read_object
-from agglab.testbed.shipped_scenarios import names
-from agglab.testbed.side_by_side import contenders_of
+from agglab.testbed.results.files import NoResults, read_object
+from agglab.testbed.results.recorded_scenario import RecordedScenario
+from agglab.testbed.results.side_by_side import contenders_of
+from agglab.testbed.run.programs.program_state import NAME as PROGRAM_FILE
+from agglab.testbed.schema.shipped_scenarios import names
 
 __all__ = ["NoResults", "write"]
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agglab.testbed.command_lines import launcher_on_a_page
-from agglab.testbed.fidelity import OF_THE_MACHINE
-from agglab.testbed.metrics import NOTHING_COMPARED, lookup
+from agglab.testbed.base.command_lines import launcher_on_a_page
+from agglab.testbed.judge.fidelity import OF_THE_MACHINE
+from agglab.testbed.judge.verdicts import UNDECIDED, verdict_of
 from agglab.testbed.report.expected import Judged
 from agglab.testbed.report.losses import Loss
-from agglab.testbed.report.recorded_scenario import RecordedScenario, number
-from agglab.testbed.scenario.kinds import decimal
-from agglab.testbed.verdicts import UNDECIDED, verdict_of
+from agglab.testbed.results.metrics import NOTHING_COMPARED, lookup
+from agglab.testbed.results.recorded_scenario import RecordedScenario, number
+from agglab.testbed.schema.kinds import decimal
 
 Metrics = Mapping[str, Any]
 FEW_ROUNDS = 5

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agglab.testbed import headline
-from agglab.testbed.metrics import lookup
 from agglab.testbed.report.chart import Piece, Track
-from agglab.testbed.report.recorded_scenario import number, unit
 from agglab.testbed.report.repeated import Repeated, band_of, lines_over
-from agglab.testbed.side_by_side import OfSeveral, runs_of
+from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.recorded_scenario import number, unit
+from agglab.testbed.results.side_by_side import OfSeveral, runs_of
+from agglab.testbed.scenario.workloads import judged_time
 
 Metrics = Mapping[str, Any]
 TIMES = "allreduce.time_s.all"
@@ -50,7 +50,7 @@ OF_ALL_KINDS = (
 def measures(runs: Sequence[OfSeveral]) -> tuple[Measure, ...]:
     """Returns what is drawn for these runs: the time by which they are judged, and what all kinds
     of workload have."""
-    chief = headline.common(run.metrics for run in runs)
+    chief = judged_time.common(run.metrics for run in runs)
     title = f"Median time of a {chief.of}"
     return Measure("time", chief.metric, title, "seconds", chief.sample), *OF_ALL_KINDS
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.metrics import lookup
 from agglab.testbed.report import over_time
 from agglab.testbed.report.by_axis import MEDIAN, TIMES
 from agglab.testbed.report.chart import (
@@ -24,10 +23,11 @@ from agglab.testbed.report.chart import (
 )
 from agglab.testbed.report.figures import Figure
 from agglab.testbed.report.over_time import LINES_MAX
-from agglab.testbed.report.recorded_scenario import RecordedScenario, number
 from agglab.testbed.report.repeated import SEED, Repeated, band_of, lines_over
-from agglab.testbed.series.declared import unit_of
-from agglab.testbed.side_by_side import OfSeveral, runs_of
+from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.recorded_scenario import RecordedScenario, number
+from agglab.testbed.results.side_by_side import OfSeveral, runs_of
+from agglab.testbed.schema.series_metrics import unit_of
 
 Point = tuple[float, float]
 

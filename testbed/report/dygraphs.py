@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from agglab.testbed.command_lines import pip_install
+from agglab.testbed.base.command_lines import pip_install
 
 DEBIAN = Path("/usr/share/javascript/dygraphs")
 """The folder in which Debian's package libjs-dygraphs installs it."""

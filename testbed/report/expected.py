@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agglab.testbed.metrics import lookup, show
-from agglab.testbed.report.recorded_scenario import RecordedScenario
-from agglab.testbed.scenario.expectations import FINDINGS, Expectation
-from agglab.testbed.scenario.finding_kinds import WARNINGS
+from agglab.testbed.results.metrics import lookup, show
+from agglab.testbed.results.recorded_scenario import RecordedScenario
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
+from agglab.testbed.schema.expectations import FINDINGS, Expectation
+from agglab.testbed.schema.finding_kinds import WARNINGS
 
 Metrics = Mapping[str, Any]
 

@@ -7,9 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from agglab.testbed import headline
-from agglab.testbed.headline import ROUND, Headline
-from agglab.testbed.metrics import lookup
 from agglab.testbed.report import by_axis, training, zoom
 from agglab.testbed.report.chart import (
     NARROW,
@@ -24,12 +21,15 @@ from agglab.testbed.report.chart import (
     lines,
 )
 from agglab.testbed.report.over_time import Chart
-from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.report.topology import NARROW as NARROW_WIDTH
 from agglab.testbed.report.topology import WIDE as WIDTH
 from agglab.testbed.report.topology import topology, tree
 from agglab.testbed.report.tracks import tracks
-from agglab.testbed.side_by_side import OfSeveral, runs_of
+from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.recorded_scenario import RecordedScenario
+from agglab.testbed.results.side_by_side import OfSeveral, runs_of
+from agglab.testbed.scenario.workloads import judged_time
+from agglab.testbed.scenario.workloads.judged_time import ROUND, Headline
 
 Metrics = Mapping[str, Any]
 Events = Sequence[Mapping[str, Any]]
@@ -85,7 +85,7 @@ def figures_over_time(charts: Sequence[Chart]) -> list[Figure]:
 def figures_of_several(metrics: Metrics) -> list[Figure]:
     """Returns the figures of a sweep or comparison. There are lines over each swept key, and a
     group of bars for each point. If there is only one point, there is a bar for each contender."""
-    chief = headline.common(run.metrics for run in runs_of(metrics))
+    chief = judged_time.common(run.metrics for run in runs_of(metrics))
     runs = [run for run in runs_of(metrics) if lookup(run.metrics, chief.metric)]
     if not runs:
         return []

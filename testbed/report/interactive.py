@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from agglab.testbed.metrics import lookup
 from agglab.testbed.report import by_axis, zoom
 from agglab.testbed.report.by_axis import MEDIAN, TIMES, Measure
-from agglab.testbed.side_by_side import OfSeveral, runs_of
+from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.side_by_side import OfSeveral, runs_of
 
 Metrics = Mapping[str, Any]
 METRICS_MAX = 100

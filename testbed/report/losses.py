@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agglab.testbed.report.recorded_scenario import RecordedScenario, number
+from agglab.testbed.results.recorded_scenario import RecordedScenario, number
 from agglab.testbed.scenario.link_values import matches
 
 Metrics = Mapping[str, Any]

@@ -12,8 +12,8 @@ from math import isfinite
 from pathlib import Path
 
 from agglab.testbed.report.chart import Piece, Track
-from agglab.testbed.series import latency, rows
-from agglab.testbed.series.declared import PROGRAM, unit_of
+from agglab.testbed.results import chunk_latencies, series_table
+from agglab.testbed.schema.series_metrics import PROGRAM, unit_of
 
 ORDER = ("job", "worker", "link", "switch")
 LINES_MAX = 16
@@ -50,7 +50,9 @@ def read(folder: Path) -> Mapping[tuple[str, str], Mapping[str, list[Point]]]:
     found: defaultdict[tuple[str, str], defaultdict[str, list[Point]]] = defaultdict(
         lambda: defaultdict(list)
     )
-    for time_ns, kind, name, metric, value in _rows(folder / rows.NAME, rows.COLUMNS):
+    for time_ns, kind, name, metric, value in _rows(
+        folder / series_table.NAME, series_table.COLUMNS
+    ):
         point = _point(time_ns, value)
         if point and unit_of(kind, metric):
             found[kind, metric][name].append(point)
@@ -101,7 +103,9 @@ def _latencies(folder: Path) -> Chart | None:
     of the first agents; None if no answers were measured."""
     counts: dict[str, list[Point]] = {}
     more = ""
-    for job, agent, _, to_ns, count in _rows(folder / latency.NAME, latency.COLUMNS):
+    for job, agent, _, to_ns, count in _rows(
+        folder / chunk_latencies.NAME, chunk_latencies.COLUMNS
+    ):
         name = f"{job} {agent}"
         if name not in counts and len(counts) == LINES_MAX:
             more = f" (the first {LINES_MAX} agents)"

@@ -9,24 +9,30 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
-from agglab.testbed import headline
-from agglab.testbed.collectives import NOT_AGGREGATED, WAYS, calls_of
-from agglab.testbed.fidelity import OF_THE_MACHINE
-from agglab.testbed.headline import ROUND, Headline
-from agglab.testbed.metrics import WORKER_COUNTS, lookup
-from agglab.testbed.paths import IS_CHECKOUT
+from agglab.testbed.base.paths import IS_CHECKOUT
+from agglab.testbed.judge.collectives import NOT_AGGREGATED, WAYS, calls_of
+from agglab.testbed.judge.fidelity import OF_THE_MACHINE
+from agglab.testbed.judge.verdicts import verdict_of
 from agglab.testbed.report import answers
 from agglab.testbed.report.dygraphs import Library
 from agglab.testbed.report.expected import Judged, judged
 from agglab.testbed.report.figures import TOPOLOGY, Figure, anything_again
 from agglab.testbed.report.losses import Loss, losses
-from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.report.spread import counters
 from agglab.testbed.report.style import STYLE
 from agglab.testbed.report.tables import cell, shown, table
 from agglab.testbed.report.zoom import scripts
-from agglab.testbed.side_by_side import OfSeveral, busiest, reason_lines, runs_of, warning_lines
-from agglab.testbed.verdicts import verdict_of
+from agglab.testbed.results.metrics import WORKER_COUNTS, lookup
+from agglab.testbed.results.recorded_scenario import RecordedScenario
+from agglab.testbed.results.side_by_side import (
+    OfSeveral,
+    busiest,
+    reason_lines,
+    runs_of,
+    warning_lines,
+)
+from agglab.testbed.scenario.workloads import judged_time
+from agglab.testbed.scenario.workloads.judged_time import ROUND, Headline
 
 Metrics = Mapping[str, Any]
 GENERAL_COUNTS = frozenset((*WORKER_COUNTS, "cpu_s"))
@@ -338,7 +344,7 @@ def _items(texts: Sequence[str]) -> str:
 
 
 def _job_facts(job: Metrics) -> dict[str, Any]:
-    chief = headline.headline(job)
+    chief = judged_time.headline(job)
     own_time = {f"median time of a {chief.of} (s)": lookup(job, chief.metric)}
     return {
         **(own_time if chief != ROUND else {}),
@@ -380,7 +386,7 @@ def _kinds_and_texts(title: str, entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _runs(runs: Sequence[OfSeveral]) -> str:
-    rows, chief = {}, headline.common(run.metrics for run in runs)
+    rows, chief = {}, judged_time.common(run.metrics for run in runs)
     for run in runs:
         label = ": ".join(part for part in (run.point, run.contender) if part)
         href = escape(f"{run.folder}/report.html", quote=True)

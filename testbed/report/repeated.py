@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from agglab.testbed.metrics import lookup
-from agglab.testbed.noise import LEAST, Interval, median_interval
-from agglab.testbed.side_by_side import OfSeveral
+from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.noise import LEAST, Interval, median_interval
+from agglab.testbed.results.side_by_side import OfSeveral
 
 SEED = "seed"
 Value = Callable[[OfSeveral], float | None]

@@ -7,8 +7,8 @@ from functools import cache
 from html import escape
 from typing import Any
 
-from agglab.testbed.fidelity import OF_THE_MACHINE
-from agglab.testbed.metrics import show
+from agglab.testbed.judge.fidelity import OF_THE_MACHINE
+from agglab.testbed.results.metrics import show
 
 Metrics = Mapping[str, Any]
 MANY_COLUMNS = 12

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agglab.testbed.report.recorded_scenario import RecordedScenario
 from agglab.testbed.report.svg import Canvas
+from agglab.testbed.results.recorded_scenario import RecordedScenario
 from agglab.topologies.distances import distances
 
 Metrics = Mapping[str, Any]

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agglab.testbed.metrics import lookup
 from agglab.testbed.report.chart import Layout, Piece, Series, Track, bars
+from agglab.testbed.results.metrics import lookup
 
 Metrics = Mapping[str, Any]
 

@@ -1,11 +1,11 @@
 """Reads and checks a scenario file completely before a run begins (docs/scenarios.md)."""
 
-from agglab.testbed.problems import Problem, ScenarioError, Where
+from agglab.testbed.base.problems import Problem, ScenarioError, Where
 from agglab.testbed.scenario.load import Point, Suite, load
 from agglab.testbed.scenario.resolved import resolve
-from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.scenario.write import suite_to_yaml, to_yaml
-from agglab.testbed.shipped_scenarios import find, names
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.shipped_scenarios import find, names
 from agglab.testbed.systems.base import ResolvedScenario
 
 __all__ = [

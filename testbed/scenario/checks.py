@@ -10,19 +10,18 @@ from pathlib import Path
 
 from agglab.hosts import wire
 from agglab.hosts.workloads import Layers, Sgd
-from agglab.testbed import workloads
-from agglab.testbed.paths import P4_FOLDER
-from agglab.testbed.problems import nearest, nearest_file
-from agglab.testbed.scenario import expected_names, faults, graph
+from agglab.testbed.base.paths import P4_FOLDER
+from agglab.testbed.base.problems import nearest, nearest_file
+from agglab.testbed.scenario import expected_names, faults, graph, workloads
 from agglab.testbed.scenario.job_list import jobs_of
-from agglab.testbed.scenario.jobs import Finding, Job, stated_workloads
-from agglab.testbed.scenario.key import default_of, yaml_name
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.scenario.reader import Reader
-from agglab.testbed.scenario.schema import OF_KIND, Scenario, Workload
-from agglab.testbed.scenario.schema import Topology as Shape
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, Job, stated_workloads
+from agglab.testbed.schema.key import default_of, yaml_name
+from agglab.testbed.schema.scenario import OF_KIND, Scenario, Workload
+from agglab.testbed.schema.scenario import Topology as Shape
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob, Source, tensor_bytes
 from agglab.topologies import Topology
 

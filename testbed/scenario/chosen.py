@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agglab.testbed import systems
-from agglab.testbed.scenario.document import Mapping, Node, Scalar, nodes_at, without
+from agglab.testbed.schema.document import Mapping, Node, Scalar, nodes_at, without
 from agglab.testbed.systems.base import SHARED_KEYS, System
 
 OF_A_PROGRAM = ("switch.program", "switch.entries")

@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
-from agglab.testbed.problems import Problem, Where, twice
-from agglab.testbed.scenario import document
-from agglab.testbed.scenario.document import Node, Scalar
+from agglab.testbed.base.problems import Problem, Where, twice
 from agglab.testbed.scenario.graph import longest_queue, with_links
-from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.scenario.key import JOB_NAME, yaml_name
-from agglab.testbed.scenario.kinds import InvalidText
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
-from agglab.testbed.scenario.schema import Contender, Scenario, Workload
+from agglab.testbed.scenario.workloads import FREE_KEYS, OWN_KEYS
+from agglab.testbed.schema import document
+from agglab.testbed.schema.document import Node, Scalar
+from agglab.testbed.schema.jobs import Job
+from agglab.testbed.schema.key import JOB_NAME, yaml_name
+from agglab.testbed.schema.kinds import InvalidText
+from agglab.testbed.schema.scenario import Contender, Scenario, Workload
 from agglab.testbed.systems.base import ResolvedScenario
-from agglab.testbed.workloads import FREE_KEYS, OWN_KEYS
 
 CONTENDERS_MAX = 16
 OF_THE_SCENARIO = ("name", "description", "conformance", "sweep", "compare", "figure")

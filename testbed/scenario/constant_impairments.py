@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from agglab.testbed.scenario.fault_kinds import KINDS, FaultEntry, duration_s
-from agglab.testbed.scenario.jobs import Finding
 from agglab.testbed.scenario.link_values import matches, stated
-from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.scenario.trust import EVERYTHING, Trust
+from agglab.testbed.schema.fault_kinds import KINDS, FaultEntry, duration_s
+from agglab.testbed.schema.jobs import Finding
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import EVERYTHING, Trust
 from agglab.topologies import Drop, Topology
 from agglab.topologies.graph import Impairment
 

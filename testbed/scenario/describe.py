@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agglab.testbed import systems
-from agglab.testbed.scenario.fault_kinds import KINDS
-from agglab.testbed.scenario.finding_kinds import FINDING_KINDS, WARNINGS
-from agglab.testbed.scenario.key import Key
-from agglab.testbed.scenario.kinds import AutoOr
 from agglab.testbed.scenario.metric_names import metrics
-from agglab.testbed.scenario.schema import keys
-from agglab.testbed.series.declared import PROGRAM_COUNTER, SERIES
+from agglab.testbed.schema.fault_kinds import KINDS
+from agglab.testbed.schema.finding_kinds import FINDING_KINDS, WARNINGS
+from agglab.testbed.schema.key import Key
+from agglab.testbed.schema.kinds import AutoOr
+from agglab.testbed.schema.scenario import keys
+from agglab.testbed.schema.series_metrics import PROGRAM_COUNTER, SERIES
 from agglab.testbed.systems.base import SHARED_KEYS, System
 
 

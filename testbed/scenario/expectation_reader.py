@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agglab.testbed.problems import Problem, Where, nearest, quote
-from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
-from agglab.testbed.scenario.expectations import (
-    AT,
-    FINDINGS,
-    MATCHERS,
-    MAY,
-    OF_FAILURE,
-    Expectation,
-    Value,
-)
-from agglab.testbed.scenario.kinds import InvalidText, decimal, duration, integer
+from agglab.testbed.base.problems import Problem, Where, nearest, quote
 from agglab.testbed.scenario.metric_names import (
     GROWTH,
     NO_COMPARISON,
@@ -27,6 +16,17 @@ from agglab.testbed.scenario.metric_names import (
     pattern_of,
     type_of,
 )
+from agglab.testbed.schema.document import Items, Mapping, Node, Scalar
+from agglab.testbed.schema.expectations import (
+    AT,
+    FINDINGS,
+    MATCHERS,
+    MAY,
+    OF_FAILURE,
+    Expectation,
+    Value,
+)
+from agglab.testbed.schema.kinds import InvalidText, decimal, duration, integer
 from agglab.testbed.systems.base import System
 
 

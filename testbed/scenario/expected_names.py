@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from agglab.testbed.problems import nearest, quote
-from agglab.testbed.scenario.expectations import FINDINGS, Expectation
-from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
-from agglab.testbed.scenario.jobs import Finding, Job
+from agglab.testbed.base.problems import nearest, quote
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.metric_names import of_job
+from agglab.testbed.schema.expectations import FINDINGS, Expectation
+from agglab.testbed.schema.finding_kinds import FINDING_KINDS
+from agglab.testbed.schema.jobs import Finding, Job
 
 Names = Mapping[str, Sequence[str]]
 """The names that may follow each first word of a path, such as `workers` or `links`."""

@@ -8,21 +8,21 @@ from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 
 from agglab.hosts.part import SERVER, WORKER
-from agglab.testbed import faults
-from agglab.testbed.problems import nearest
+from agglab.testbed.base.problems import nearest
 from agglab.testbed.scenario.constant_impairments import doubled, is_constant
-from agglab.testbed.scenario.fault_kinds import (
+from agglab.testbed.scenario.known import Known
+from agglab.testbed.scenario.link_values import matches
+from agglab.testbed.schema import faults
+from agglab.testbed.schema.fault_kinds import (
     KINDS,
     ChunkMark,
     FaultEntry,
     FaultTarget,
     duration_s,
 )
-from agglab.testbed.scenario.jobs import Finding, Job
-from agglab.testbed.scenario.key import yaml_name
-from agglab.testbed.scenario.known import Known
-from agglab.testbed.scenario.link_values import matches
-from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.schema.jobs import Finding, Job
+from agglab.testbed.schema.key import yaml_name
+from agglab.testbed.schema.scenario import Scenario
 from agglab.topologies import Topology
 
 

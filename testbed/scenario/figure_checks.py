@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agglab.testbed.problems import nearest, quote
-from agglab.testbed.scenario.figure import Figure
+from agglab.testbed.base.problems import nearest, quote
 from agglab.testbed.scenario.metric_names import metrics, pattern_of, type_of
-from agglab.testbed.scenario.schema import Axis
-from agglab.testbed.series.declared import SERIES, unit_of
+from agglab.testbed.schema.figure import Figure
+from agglab.testbed.schema.scenario import Axis
+from agglab.testbed.schema.series_metrics import SERIES, unit_of
 from agglab.testbed.systems.base import System
 
 OVER_TIME = tuple(f"{metric.kind}.{metric.name}" for metric in SERIES)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from agglab.hosts import own_worker
 from agglab.testbed import systems
-from agglab.testbed.paths import P4_FOLDER
-from agglab.testbed.scenario.document import Node, Scalar, changed
-from agglab.testbed.workloads import models
+from agglab.testbed.base.paths import P4_FOLDER
+from agglab.testbed.schema import models
+from agglab.testbed.schema.document import Node, Scalar, changed
 
 Folders = Sequence[Path]
 """Folders from which relative paths are looked up: the scenario's folder, then the current one."""

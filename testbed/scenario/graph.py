@@ -8,8 +8,8 @@ from typing import Any
 
 from agglab.testbed.scenario.constant_impairments import impairments
 from agglab.testbed.scenario.link_values import stated
-from agglab.testbed.scenario.schema import OF_KIND, Scenario
-from agglab.testbed.scenario.schema import Topology as Shape
+from agglab.testbed.schema.scenario import OF_KIND, Scenario
+from agglab.testbed.schema.scenario import Topology as Shape
 from agglab.topologies import Direction, Link, Topology, fabrics, kinds
 from agglab.topologies.graph import DEFAULT_QUEUE_PACKETS
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 
-from agglab.testbed import workloads
-from agglab.testbed.scenario.jobs import Job, stated
-from agglab.testbed.scenario.schema import JobSection, Scenario
+from agglab.testbed.scenario import workloads
+from agglab.testbed.schema.jobs import Job, stated
+from agglab.testbed.schema.scenario import JobSection, Scenario
 from agglab.testbed.systems.base import System
 from agglab.topologies import Host, Topology
 

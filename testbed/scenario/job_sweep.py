@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from agglab.testbed.problems import Problem
-from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, with_value
-from agglab.testbed.scenario.kinds import InvalidText, Whole
-from agglab.testbed.scenario.schema import Axis
+from agglab.testbed.base.problems import Problem
+from agglab.testbed.schema.document import Items, Mapping, Node, Scalar, with_value
+from agglab.testbed.schema.kinds import InvalidText, Whole
+from agglab.testbed.schema.scenario import Axis
 
 JOBS = "jobs"
 """The swept key whose values are numbers of jobs."""

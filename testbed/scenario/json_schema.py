@@ -12,16 +12,16 @@ from typing import Any, TypeAlias
 
 from agglab.testbed import systems
 from agglab.testbed.scenario import compare
-from agglab.testbed.scenario.expectations import AT, FINDINGS, MAY, OF_FAILURE
-from agglab.testbed.scenario.fault_kinds import KINDS, FaultEntry
-from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
 from agglab.testbed.scenario.job_sweep import JOBS
-from agglab.testbed.scenario.key import JOB_NAME, Key, default_of, key_of, yaml_name
-from agglab.testbed.scenario.kinds import AutoOr, Number, Text, duration
 from agglab.testbed.scenario.metric_names import is_measured, metrics, regex_of, type_of
 from agglab.testbed.scenario.reader import SWEEP_VALUES_MAX
-from agglab.testbed.scenario.schema import OF_KIND, Scenario, Topology, keys, swept_keys
 from agglab.testbed.scenario.sweep_range import SCALES
+from agglab.testbed.schema.expectations import AT, FINDINGS, MAY, OF_FAILURE
+from agglab.testbed.schema.fault_kinds import KINDS, FaultEntry
+from agglab.testbed.schema.finding_kinds import FINDING_KINDS
+from agglab.testbed.schema.key import JOB_NAME, Key, default_of, key_of, yaml_name
+from agglab.testbed.schema.kinds import AutoOr, Number, Text, duration
+from agglab.testbed.schema.scenario import OF_KIND, Scenario, Topology, keys, swept_keys
 
 Schema: TypeAlias = "dict[str, Any]"
 DRAFT = "http://json-schema.org/draft-07/schema#"

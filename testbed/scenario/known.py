@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.scenario.metric_names import NO_COMPARISON, ComparisonContext
-from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.scenario.trust import EVERYTHING, Trust
+from agglab.testbed.schema.jobs import Job
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import EVERYTHING, Trust
 from agglab.testbed.systems.base import System
 from agglab.topologies import Topology
 

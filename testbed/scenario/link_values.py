@@ -6,9 +6,9 @@ from dataclasses import fields
 from fnmatch import fnmatchcase
 from typing import Any
 
-from agglab.testbed.scenario.key import yaml_name
-from agglab.testbed.scenario.schema import LinkOverride, Links
-from agglab.testbed.scenario.trust import EVERYTHING, Trust
+from agglab.testbed.schema.key import yaml_name
+from agglab.testbed.schema.scenario import LinkOverride, Links
+from agglab.testbed.schema.trust import EVERYTHING, Trust
 
 FIELDS = {yaml_name(item): item.name for item in fields(LinkOverride)}
 

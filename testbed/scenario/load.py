@@ -15,7 +15,7 @@ from agglab.hosts import own_worker
 from agglab.hosts.own_worker import WorkerError
 from agglab.hosts.workloads import Torch
 from agglab.testbed import systems
-from agglab.testbed.problems import (
+from agglab.testbed.base.problems import (
     Problem,
     ScenarioError,
     Where,
@@ -32,7 +32,11 @@ from agglab.testbed.scenario import (
     job_sweep,
     sweep,
 )
-from agglab.testbed.scenario.document import (
+from agglab.testbed.scenario.metric_names import GROWTH, RATIO
+from agglab.testbed.scenario.reader import Reader
+from agglab.testbed.scenario.resolved import ResolvedScenario, resolve
+from agglab.testbed.schema import models
+from agglab.testbed.schema.document import (
     Mapping,
     Node,
     Scalar,
@@ -41,13 +45,11 @@ from agglab.testbed.scenario.document import (
     read_file,
     with_value,
 )
-from agglab.testbed.scenario.figure import Figure
-from agglab.testbed.scenario.jobs import inherited
-from agglab.testbed.scenario.key import yaml_name
-from agglab.testbed.scenario.metric_names import GROWTH, RATIO
-from agglab.testbed.scenario.reader import Reader
-from agglab.testbed.scenario.resolved import ResolvedScenario, resolve
-from agglab.testbed.scenario.schema import (
+from agglab.testbed.schema.figure import Figure
+from agglab.testbed.schema.jobs import inherited
+from agglab.testbed.schema.key import yaml_name
+from agglab.testbed.schema.models import ModelError
+from agglab.testbed.schema.scenario import (
     NAME_MAX,
     Axis,
     Expectation,
@@ -56,8 +58,6 @@ from agglab.testbed.scenario.schema import (
     Workload,
 )
 from agglab.testbed.systems.base import System
-from agglab.testbed.workloads import models
-from agglab.testbed.workloads.models import ModelError
 
 POINTS_MAX = 4096
 READ_OF_TOO_MANY = 64
@@ -331,7 +331,7 @@ def _graph(file: Path) -> tuple[Graph, list[Problem]]:
 
 def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
     """Returns the scenario with the path where the file of each worker class was found. The file is
-    read but not run; `agglab.testbed.prepare` runs it when a run begins."""
+    read but not run; `agglab.testbed.run.programs.prepare` runs it when a run begins."""
 
     def found(workload: Workload, path: str) -> Workload:
         spec = own_worker.find(workload.worker, (folder, Path.cwd())) if workload.worker else ""

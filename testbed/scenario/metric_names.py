@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from agglab.testbed import workloads
-from agglab.testbed.headline import MEANINGS, ROUND
+from agglab.testbed.scenario import workloads
+from agglab.testbed.scenario.workloads.judged_time import MEANINGS, ROUND
 from agglab.testbed.systems.base import System
 
 _OF_JOB: dict[str, str] = {

@@ -8,16 +8,16 @@ from dataclasses import Field, fields
 from typing import Any, TypeVar
 
 from agglab.testbed import systems
-from agglab.testbed.problems import Problem, Where, nearest, quote, similar, twice
+from agglab.testbed.base.problems import Problem, Where, nearest, quote, similar, twice
 from agglab.testbed.scenario import compare, sweep_range
-from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, nodes_at
 from agglab.testbed.scenario.expectation_reader import Subject, read_expect
 from agglab.testbed.scenario.job_sweep import JOBS
-from agglab.testbed.scenario.key import default_of, key_of, yaml_name
-from agglab.testbed.scenario.kinds import InvalidText, Kind
 from agglab.testbed.scenario.metric_names import ComparisonContext
-from agglab.testbed.scenario.schema import Axis, Scenario, keys, swept_keys
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.document import Items, Mapping, Node, Scalar, nodes_at
+from agglab.testbed.schema.key import default_of, key_of, yaml_name
+from agglab.testbed.schema.kinds import InvalidText, Kind
+from agglab.testbed.schema.scenario import Axis, Scenario, keys, swept_keys
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import System
 
 T = TypeVar("T")

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from agglab.testbed import systems, workloads
-from agglab.testbed.paths import P4_FOLDER
-from agglab.testbed.plan.paths import delays_s
-from agglab.testbed.scenario import graph
+from agglab.testbed import systems
+from agglab.testbed.base.paths import P4_FOLDER
+from agglab.testbed.scenario import graph, workloads
 from agglab.testbed.scenario.faults import expand
 from agglab.testbed.scenario.job_list import jobs_of
-from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.schema.jobs import Job
+from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.systems.base import Choices, P4Program, ResolvedScenario, Source, System
+from agglab.testbed.systems.plan.paths import delays_s
 from agglab.topologies import Topology
 
 SAMPLE_S = 0.010

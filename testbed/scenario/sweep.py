@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from agglab.testbed.problems import Problem
+from agglab.testbed.base.problems import Problem
 
 Settings = tuple[tuple[str, str], ...]
 """The values of the swept keys, as written."""

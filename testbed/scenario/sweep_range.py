@@ -9,7 +9,7 @@ from collections.abc import Mapping as Named
 from dataclasses import dataclass
 from decimal import Decimal
 
-from agglab.testbed.scenario.document import Mapping, Scalar
+from agglab.testbed.schema.document import Mapping, Scalar
 
 ALLOWED = "{from: 2, to: 8}, and step: 2, or count: 4 and scale: linear or log"
 COUNT_MAX = 4096

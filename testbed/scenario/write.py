@@ -9,15 +9,15 @@ from typing import Any
 
 import yaml
 
-from agglab.testbed.paths import P4_FOLDER
-from agglab.testbed.scenario.document import written
-from agglab.testbed.scenario.key import key_of, yaml_name
+from agglab.testbed.base.paths import P4_FOLDER
 from agglab.testbed.scenario.load import Suite
 from agglab.testbed.scenario.resolved import ResolvedScenario
-from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.scenario.workloads import KINDS
+from agglab.testbed.schema.document import written
+from agglab.testbed.schema.key import key_of, yaml_name
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.target_names import P4_TARGETS
 from agglab.testbed.systems.base import SHARED_KEYS
-from agglab.testbed.target_names import P4_TARGETS
-from agglab.testbed.workloads import KINDS
 
 
 def to_yaml(resolved: ResolvedScenario) -> str:

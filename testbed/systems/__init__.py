@@ -7,11 +7,18 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from agglab.testbed.system_names import UnknownSystem, built_in, default, loaded, located, names
+from agglab.testbed.schema.system_names import (
+    UnknownSystem,
+    built_in,
+    default,
+    loaded,
+    located,
+    names,
+)
 from agglab.testbed.systems.base import System
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario.schema import Scenario
+    from agglab.testbed.schema.scenario import Scenario
 
 __all__ = [
     "System",

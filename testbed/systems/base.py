@@ -23,18 +23,18 @@ import numpy.typing as npt
 
 from agglab.hosts.wire import VALUE_BYTES
 from agglab.hosts.workloads import Dense
-from agglab.testbed.faults import Fault
-from agglab.testbed.plan import Entries, TableEntry
-from agglab.testbed.received import Received
-from agglab.testbed.statistics import NetworkStatistics
-from agglab.testbed.system_names import endpoint_beside
-from agglab.testbed.target_names import P4_TARGETS
+from agglab.testbed.base.traffic_counters import NetworkStatistics
+from agglab.testbed.schema.faults import Fault
+from agglab.testbed.schema.system_names import endpoint_beside
+from agglab.testbed.schema.target_names import P4_TARGETS
+from agglab.testbed.systems.plan import Entries, TableEntry
+from agglab.testbed.systems.received_arrays import Received
 from agglab.topologies import Topology
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario.jobs import Finding, Job
-    from agglab.testbed.scenario.schema import Scenario
-    from agglab.testbed.scenario.trust import Trust
+    from agglab.testbed.schema.jobs import Finding, Job
+    from agglab.testbed.schema.scenario import Scenario
+    from agglab.testbed.schema.trust import Trust
 
 Array = npt.NDArray[Any]
 Share = Any

@@ -15,10 +15,10 @@ import numpy as np
 from agglab.hosts import wire
 from agglab.hosts.driver import default_window
 from agglab.hosts.part import WORKER
-from agglab.testbed.plan import Entries, forwarding
-from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Job, stated
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, Job, stated
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.target_names import TARGETS
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.base import (
     Abilities,
@@ -31,6 +31,7 @@ from agglab.testbed.systems.base import (
     Choices,
     Combine,
     JobChoices,
+    ResolvedScenario,
     Share,
     Source,
     System,
@@ -56,7 +57,7 @@ from agglab.testbed.systems.forwarding import (
     unreachable,
 )
 from agglab.testbed.systems.frames import OVER_UDP
-from agglab.testbed.target_names import TARGETS
+from agglab.testbed.systems.plan import Entries, forwarding
 from agglab.topologies import Topology
 
 KEYS = frozenset({"switch.lanes", "workload.window", "workload.first_timeout"})

@@ -11,11 +11,10 @@ from typing import Any
 from agglab.hosts import wire, workloads
 from agglab.hosts.part import WORKER
 from agglab.hosts.workloads import Torch
-from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Job
-from agglab.testbed.scenario.schema import LANES_MAX
-from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import Agent, HostCounter
+from agglab.testbed.schema.jobs import Finding, Job
+from agglab.testbed.schema.scenario import LANES_MAX, Scenario
+from agglab.testbed.schema.trust import Trust
+from agglab.testbed.systems.base import Agent, HostCounter, ResolvedScenario
 from agglab.topologies import Direction, Drop
 
 IP_AND_UDP_BYTES = 28

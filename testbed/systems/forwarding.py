@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agglab.testbed.plan.forwarding import wiring_of
-from agglab.testbed.plan.paths import path as path
-from agglab.testbed.plan.paths import through_switch
-from agglab.testbed.plan.tree import Wiring
 from agglab.testbed.systems.base import ByteRange, Counter, Source
+from agglab.testbed.systems.plan.forwarding import wiring_of
+from agglab.testbed.systems.plan.paths import path as path
+from agglab.testbed.systems.plan.paths import through_switch
+from agglab.testbed.systems.plan.tree import Wiring
 from agglab.topologies import Topology
 
 SOURCE = Source("forwarding")

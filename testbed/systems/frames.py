@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agglab.hosts import wire
-from agglab.testbed.checksum import ONES, word_sum
+from agglab.testbed.base.checksum import ONES, word_sum
 from agglab.topologies import Host
 
 ETHERNET = struct.Struct("!6s6sH")

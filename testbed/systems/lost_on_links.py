@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agglab.testbed.statistics import NetworkStatistics
+from agglab.testbed.base.traffic_counters import NetworkStatistics
 
 
 @dataclass(frozen=True)

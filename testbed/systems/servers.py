@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from agglab.hosts.agent_core import WAITING_MAX
-from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.jobs import Finding
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import ActiveJob, MissingChunks, Waiting
 
 

@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Any
 
-from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.systems.base import Agent, AttackKind
+from agglab.testbed.schema.jobs import Job
+from agglab.testbed.systems.base import Agent, AttackKind, ResolvedScenario
 from agglab.testbed.systems.frames import (
     AGGREGATOR,
     IPV6,

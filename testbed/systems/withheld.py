@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agglab.testbed.statistics import NetworkStatistics
+from agglab.testbed.base.traffic_counters import NetworkStatistics
 from agglab.testbed.systems.base import Evidence, MissingChunks
 from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
 

@@ -10,17 +10,18 @@ from typing import Any
 from agglab.hosts import wire
 from agglab.hosts.endpoint import Repeat
 from agglab.hosts.part import WORKER
-from agglab.testbed import usage
-from agglab.testbed.backend import Command, CounterMeter
-from agglab.testbed.faults import Fault
-from agglab.testbed.impairments import decider, direction_key
-from agglab.testbed.plan import Entries
-from agglab.testbed.plan.forwarding import mac_towards
-from agglab.testbed.received import Received
-from agglab.testbed.series.tracks import Record, Row, Tracks
-from agglab.testbed.statistics import NetworkStatistics
+from agglab.testbed.base import processor_time
+from agglab.testbed.base.processor_time import Usage
+from agglab.testbed.base.traffic_counters import NetworkStatistics
+from agglab.testbed.base.worker_id import Event, WorkerId
+from agglab.testbed.run.backend import Command, CounterMeter
+from agglab.testbed.run.impairments import decider, direction_key
+from agglab.testbed.run.samples import Record, Row, Tracks
+from agglab.testbed.schema.faults import Fault
 from agglab.testbed.systems.base import SlotMeter
-from agglab.testbed.usage import Usage
+from agglab.testbed.systems.plan import Entries
+from agglab.testbed.systems.plan.forwarding import mac_towards
+from agglab.testbed.systems.received_arrays import Received
 from agglab.testbed.virtual.causes import Causes, Disturbance, Pair
 from agglab.testbed.virtual.clock import HIT, Clock, NeverEnds
 from agglab.testbed.virtual.frames import Address, packed
@@ -30,7 +31,6 @@ from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.recordings import NOTHING, SwitchRecording, Wanted
 from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
 from agglab.testbed.virtual.workers import AgentNode, Inboxes
-from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Host, Link, Topology
 from agglab.topologies.graph import Impairment
 
@@ -342,4 +342,4 @@ class VirtualBackend:
     def usage(self) -> Usage:
         """Returns the constant NOTHING, because nodes in virtual time are not separate
         processes."""
-        return usage.NOTHING
+        return processor_time.NOTHING

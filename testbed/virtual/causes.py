@@ -39,7 +39,7 @@ import numpy as np
 from agglab.hosts import wire
 from agglab.hosts.endpoint import Others, Packets, Repeat
 from agglab.hosts.recovery import PENDING, QUEUED
-from agglab.testbed.statistics import Repeats
+from agglab.testbed.base.traffic_counters import Repeats
 from agglab.testbed.virtual.clock import Clock
 from agglab.testbed.virtual.frames import packed
 

@@ -2,9 +2,9 @@
 
 Workers mostly receive the same bits. native/gathered.c compares each result with those that other
 workers received for the same chunk, keeps each different one once, and notes which of them a worker
-received. Workers that received the same have one Received in common, and verify.py judges it once.
-Even if all workers received different values, there are no whole arrays: values are copied when
-they are read (Came).
+received. Workers that received the same have one Received in common, and correctness.py judges it
+once. Even if all workers received different values, there are no whole arrays: values are copied
+when they are read (Came).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.pieces import Pieces, Room, TakesPieces
 from agglab.hosts.tensor_parts import DTYPES, TensorParts
 from agglab.hosts.workloads import Dense
-from agglab.testbed.received import Received
+from agglab.testbed.systems.received_arrays import Received
 from agglab.testbed.virtual import native
 
 

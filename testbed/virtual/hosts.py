@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from agglab.testbed.statistics import NodeStatistics
+from agglab.testbed.base.traffic_counters import NodeStatistics
 from agglab.testbed.virtual.clock import FRAME, Clock
 from agglab.testbed.virtual.frames import Address, FramingSettings, framings_type, packed
 from agglab.testbed.virtual.links import LinkDirection

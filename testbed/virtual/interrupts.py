@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from agglab.testbed import signals
+from agglab.testbed.base import signals
 
 
 @contextmanager

@@ -6,9 +6,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 
-from agglab.testbed.impairments import Decider, deciders
-from agglab.testbed.series.tracks import Row
-from agglab.testbed.statistics import DirectionStatistics
+from agglab.testbed.base.traffic_counters import DirectionStatistics
+from agglab.testbed.run.impairments import Decider, deciders
+from agglab.testbed.run.samples import Row
 from agglab.testbed.virtual import native
 from agglab.testbed.virtual.clock import ARRIVED, FRAME, Clock
 from agglab.topologies import Direction

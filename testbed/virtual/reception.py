@@ -11,7 +11,7 @@ import ipaddress
 import struct
 from dataclasses import dataclass, field, replace
 
-from agglab.testbed.checksum import is_zero_sum
+from agglab.testbed.base.checksum import is_zero_sum
 
 NS_PER_S = 1_000_000_000
 FRAGMENTS_NS = 30 * NS_PER_S

@@ -7,10 +7,10 @@ import ctypes
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from agglab.testbed.kept_counts import Count, KeptCounts
-from agglab.testbed.plan import Entries, TableEntry
-from agglab.testbed.statistics import NodeStatistics, SwitchStatistics
-from agglab.testbed.table_changes import (
+from agglab.testbed.base.traffic_counters import NodeStatistics, SwitchStatistics
+from agglab.testbed.run.restarted_counters import Count, KeptCounts
+from agglab.testbed.systems.plan import Entries, TableEntry
+from agglab.testbed.systems.plan.changes import (
     NO_ENTRIES,
     entry_key,
     group_changes,

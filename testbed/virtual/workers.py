@@ -28,12 +28,12 @@ from agglab.hosts.native_endpoint import HasNativeEndpoint, NativeEndpoint
 from agglab.hosts.part import Part
 from agglab.hosts.recording import Sample
 from agglab.hosts.workloads import Sgd
-from agglab.testbed.backend import Command
-from agglab.testbed.received import Received
+from agglab.testbed.base.worker_id import Event
+from agglab.testbed.run.backend import Command
+from agglab.testbed.systems.received_arrays import Received
 from agglab.testbed.virtual.causes import Explained
 from agglab.testbed.virtual.clock import AGAIN, DATAGRAM, FAILED, FINISH, TIMER, Clock
 from agglab.testbed.virtual.gathered import Gatherings, Share
-from agglab.testbed.worker_id import Event
 
 NS_PER_S = 1_000_000_000
 GATHERED_MAX = 128

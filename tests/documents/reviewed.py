@@ -264,7 +264,7 @@ NOT_OURS = {
 """Commands of which nothing is run, by the reason."""
 
 FOLLOWED = {
-    "tests/unit/testbed/shell/test_prompt.py": (
+    "tests/unit/testbed/cli/shell/test_prompt.py": (
         f"{AGGLAB} shell labs/05-loss/runs/rack.yaml "
         "--set switch.program=labs/05-loss/solution.p4 --set links.loss=0%",
         "source FILE",

@@ -19,7 +19,7 @@ import needs
 import pytest
 from waiting import until
 
-from agglab.testbed.exit_codes import LACKING
+from agglab.testbed.base.exit_codes import LACKING
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "toolchain/tests/root")]

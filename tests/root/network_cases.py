@@ -30,9 +30,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from agglab import topologies  # noqa: E402
-from agglab.testbed.faults import AtTime, Fault, Impair, LinkDown, RateChange  # noqa: E402
-from agglab.testbed.kernel import network_namespace  # noqa: E402
-from agglab.testbed.network import (  # noqa: E402
+from agglab.testbed.base.kernel import network_namespace  # noqa: E402
+from agglab.testbed.base.traffic_counters import SwitchStatistics  # noqa: E402
+from agglab.testbed.real import (  # noqa: E402
     MininetNetwork,
     NativeTarget,
     NodeFailed,
@@ -41,10 +41,10 @@ from agglab.testbed.network import (  # noqa: E402
     interfaces,
     isolated,
 )
-from agglab.testbed.network.targets.base import Control, SwitchSetting, port_arguments  # noqa: E402
-from agglab.testbed.network.targets.p4runtime import P4RuntimeControl  # noqa: E402
-from agglab.testbed.plan import Entries, TableEntry  # noqa: E402
-from agglab.testbed.statistics import SwitchStatistics  # noqa: E402
+from agglab.testbed.real.targets.base import Control, SwitchSetting, port_arguments  # noqa: E402
+from agglab.testbed.real.targets.p4runtime import P4RuntimeControl  # noqa: E402
+from agglab.testbed.schema.faults import AtTime, Fault, Impair, LinkDown, RateChange  # noqa: E402
+from agglab.testbed.systems.plan import Entries, TableEntry  # noqa: E402
 from agglab.testbed.systems.summing.plan import PlacedJob, job_entries, plan  # noqa: E402
 from agglab.topologies import (  # noqa: E402
     Direction,

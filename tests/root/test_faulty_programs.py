@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from own_program import AGGREGATION, own_program
 
-from agglab.testbed import fidelity, second_opinion
-from agglab.testbed.exit_codes import UNDECIDED
-from agglab.testbed.run import run
+from agglab.testbed.base.exit_codes import UNDECIDED
+from agglab.testbed.experiment import virtual_rerun
+from agglab.testbed.experiment.scenario_run import run
+from agglab.testbed.judge import fidelity
 from agglab.testbed.scenario import load
 from agglab.verification.faulty_programs.catalogue import FaultyProgram, read
 from agglab.verification.faulty_programs.trials import busy, verdicts
@@ -62,7 +63,7 @@ def test_what_neither_counts_nor_virtual_time_can_judge_is_undecided(
 ) -> None:
     """A machine that was late by any measure, and a run that is too large by any measure."""
     monkeypatch.setattr(fidelity, "LATE", 0.0)
-    monkeypatch.setattr(second_opinion, "FRAMES_MAX", 0)
+    monkeypatch.setattr(virtual_rerun, "FRAMES_MAX", 0)
     own = own_program(tmp_path, NEVER_AT_ONCE)
     path = tmp_path / "asked.yaml"
     path.write_text(ASKED)

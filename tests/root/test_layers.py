@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from agglab.testbed.token_bucket import burst_bytes
+from agglab.testbed.base.token_bucket import burst_bytes
 
 pytestmark = pytest.mark.root
 

@@ -10,9 +10,9 @@ import needs
 import pytest
 from network_case import case
 
-from agglab.testbed import usage
-from agglab.testbed.network import drop_numbers
-from agglab.testbed.usage import Usage
+from agglab.testbed.base import processor_time
+from agglab.testbed.base.processor_time import Usage
+from agglab.testbed.real import drop_numbers
 
 pytestmark = pytest.mark.root
 
@@ -26,7 +26,7 @@ RATE_TOLERANCE = 0.02
 
 def starved(since: Usage) -> bool:
     """Whether others of this machine, or the host below it, took the processors meanwhile."""
-    used = usage.sample({}, time.monotonic()).since(since)
+    used = processor_time.sample({}, time.monotonic()).since(since)
     return os.getloadavg()[0] > (os.cpu_count() or 1) or used.stolen_s > 0.02 * used.wall_s
 
 
@@ -55,7 +55,7 @@ def test_hosts_reach_each_other(tmp_path: Path) -> None:
     ],
 )
 def test_rate(tmp_path: Path, rate_bps: int, mtu: int, frames: int, upstream: bool) -> None:
-    before = usage.sample({}, time.monotonic())
+    before = processor_time.sample({}, time.monotonic())
     got = case(tmp_path, "rate", rate_bps=rate_bps, mtu=mtu, frames=frames, upstream=upstream)
     for ratio, gap in zip(got["ratios"], got["gaps"], strict=True):
         assert ratio <= 1 + RATE_TOLERANCE or gap >= 1 - RATE_TOLERANCE, got

@@ -20,9 +20,9 @@ import needs
 import pytest
 from waiting import until
 
-from agglab.testbed.network import isolation
-from agglab.testbed.network.isolation import isolated
-from agglab.testbed.scratch import remove_stale, state_folder
+from agglab.testbed.base.scratch import remove_stale, state_folder
+from agglab.testbed.real import isolation
+from agglab.testbed.real.isolation import isolated
 
 pytestmark = pytest.mark.root
 

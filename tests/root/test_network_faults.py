@@ -1,4 +1,5 @@
-"""Impairments and faults of real links do what their definitions in testbed/impairments/ say."""
+"""Impairments and faults of real links do what their definitions in testbed/run/impairments/
+say."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from network_case import case
 
-from agglab.testbed.impairments import FrameDecision, decider, deciders, direction_key, flip
+from agglab.testbed.run.impairments import FrameDecision, decider, deciders, direction_key, flip
 from agglab.topologies import (
     Corrupt,
     Drop,

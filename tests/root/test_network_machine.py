@@ -11,9 +11,9 @@ from typing import Any
 import needs
 import pytest
 
-from agglab.testbed.faults import AtTime, Fault, Impair
-from agglab.testbed.network import lacks
-from agglab.testbed.network.machine import needs_of
+from agglab.testbed.real import lacks
+from agglab.testbed.real.machine import needs_of
+from agglab.testbed.schema.faults import AtTime, Fault, Impair
 from agglab.topologies import Direction, Drop, Duplicate, Jitter, Reorder, rack
 
 pytestmark = pytest.mark.root
@@ -48,7 +48,7 @@ def test_delays_need_netem() -> None:
 def test_root_without_the_right_to_make_namespaces() -> None:
     """As in a container that was started without --privileged."""
     code = (
-        "from agglab.testbed.network import lacks; from agglab.topologies import rack; "
+        "from agglab.testbed.real import lacks; from agglab.topologies import rack; "
         "print(*lacks(rack(1)))"
     )
     weak = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]

@@ -48,7 +48,7 @@ def home() -> Iterator[Path]:
     """A folder for root and nobody. Skips where nobody cannot run anything."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
-        can = [sys.executable, "-c", "import agglab.testbed.run"]
+        can = [sys.executable, "-c", "import agglab.testbed.experiment.scenario_run"]
         try:
             can_run = started(can, Path(folder), NOBODY).returncode == 0
         except PermissionError:
@@ -107,8 +107,8 @@ def test_quickstart(home: Path) -> None:
 
 def test_what_an_ordinary_user_cannot_have_is_named(home: Path) -> None:
     code = """
-from agglab.testbed.faults import AtTime, Fault, LinkDown
-from agglab.testbed.network import lacks
+from agglab.testbed.schema.faults import AtTime, Fault, LinkDown
+from agglab.testbed.real import lacks
 from agglab.topologies import Corrupt, Direction, Drop, rack
 way = Direction(impairments=(Drop(0.1),))
 print(lacks(rack(2, way, way)))

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from agglab.testbed.network.packet_sockets import take_drops
+from agglab.testbed.real.packet_sockets import take_drops
 
 pytestmark = pytest.mark.root
 SENT = 500

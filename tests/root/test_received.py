@@ -1,5 +1,6 @@
 """On real links a caller's array is judged, not what the agent made of it: workers of one's own
-that return something else than they should. tests/unit/testbed/test_received.py: virtual time."""
+that return something else than they should. tests/unit/testbed/systems/test_received_arrays.py:
+virtual time."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ import pytest
 import yaml
 from own_program import AGGREGATION, EGRESS, own_program
 
-from agglab.testbed.fidelity import OF_THE_MACHINE
-from agglab.testbed.network import drop_numbers
+from agglab.testbed.judge.fidelity import OF_THE_MACHINE
+from agglab.testbed.judge.verdicts import CODES, UNDECIDED, verdict_of
+from agglab.testbed.real import drop_numbers
+from agglab.testbed.results.side_by_side import runs_of
 from agglab.testbed.scenario import find, load, names
-from agglab.testbed.side_by_side import runs_of
-from agglab.testbed.verdicts import CODES, UNDECIDED, verdict_of
 
 pytestmark = pytest.mark.root
 
@@ -32,8 +32,8 @@ workload: {elements: 40_000, rounds: 2}
 
 
 AT_FULL_SIZE = ("thousand-workers", "ten-thousand-workers")
-"""Scenarios of virtual time that tests/unit/testbed/test_findings.py runs with smaller networks. It
-runs the others of virtual time as they are."""
+"""Scenarios of virtual time that tests/unit/testbed/judge/test_findings.py runs with smaller
+networks. It runs the others of virtual time as they are."""
 
 
 SUMS_NOTHING = ("train-sharded",)

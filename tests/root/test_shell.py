@@ -13,7 +13,7 @@ from shell_dialogue import play, windows
 from shell_terminal import SCENARIO, Terminal
 from waiting import until
 
-from agglab.testbed.exit_codes import INTERRUPTED, INVALID, PASSED
+from agglab.testbed.base.exit_codes import INTERRUPTED, INVALID, PASSED
 
 pytestmark = pytest.mark.root
 

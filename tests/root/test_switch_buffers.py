@@ -16,8 +16,8 @@ from switch_lab import SOL_PACKET, Lab, Stub
 from waiting import until
 
 from agglab.hosts.segments import most
-from agglab.testbed.impairments.rng import draw
-from agglab.testbed.network.interfaces import offloads_off
+from agglab.testbed.real.interfaces import offloads_off
+from agglab.testbed.run.impairments.rng import draw
 from p4native.switch.io import Loss, PacketLoop
 
 pytestmark = pytest.mark.root

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.experiment import Experiment
-from agglab.testbed.metrics import compute
-from agglab.testbed.network import isolated
-from agglab.testbed.prepare import prepare
-from agglab.testbed.record import RunFolder
+from agglab.testbed.experiment.single_run import Experiment
+from agglab.testbed.real import isolated
+from agglab.testbed.results.metrics import compute
+from agglab.testbed.run.programs.prepare import prepare
+from agglab.testbed.run.result_folder import RunFolder
 from agglab.testbed.scenario import load
 
 pytestmark = pytest.mark.root

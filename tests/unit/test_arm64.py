@@ -10,7 +10,7 @@ import needs
 import pytest
 
 from agglab.hosts import library, wire
-from agglab.testbed.program import compile_program
+from agglab.testbed.run.programs.program import compile_program
 from p4native.common import c_build
 from p4native.switch import build
 from p4native.switch.io import build as loop

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.cli import COMMANDS
+from agglab.testbed.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("hosts", "p4", "scenarios", "systems", "testbed", "tests", "toolchain", "topologies")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import systems
-from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.schema.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = {"p4native": "toolchain/p4native"}
@@ -33,62 +33,23 @@ ALLOWED = {
 """Of each part, whose modules it may import. A system has two halves in one folder: what its
 `endpoint.py` imports runs at hosts; the rest is what the testbed asks."""
 FOLDERS = sorted({*ALLOWED} - {ENDPOINTS})
-# Within the testbed. `network` and `virtual` implement what `control` asks of a network; neither
-# knows the other, and control knows neither.
-APART = {
-    "control": {
-        "network",
-        "virtual",
-        "mininet_backend",
-        "report",
-        "metrics",
-        "summary",
-        "cli",
-        "run",
-    },
-    "network": {"control", "virtual", "report", "metrics", "summary", "cli", "run", "experiment"},
-    "virtual": {
-        "control",
-        "network",
-        "mininet_backend",
-        "report",
-        "metrics",
-        "summary",
-        "cli",
-        "run",
-    },
-    "scenario": {
-        "control",
-        "network",
-        "virtual",
-        "mininet_backend",
-        "report",
-        "metrics",
-        "run",
-        "cli",
-    },
-    "systems": {
-        "control",
-        "network",
-        "virtual",
-        "mininet_backend",
-        "report",
-        "metrics",
-        "run",
-        "cli",
-    },
-    "plan": {"control", "network", "virtual", "mininet_backend", "report", "metrics", "run", "cli"},
-    "impairments": {
-        "control",
-        "network",
-        "virtual",
-        "mininet_backend",
-        "report",
-        "scenario",
-        "run",
-        "cli",
-    },
-}
+LAYERS = (
+    ("base",),  # errors, exit codes, paths, the kernel
+    ("schema",),  # what a scenario may contain, as values
+    ("systems",),  # what the testbed asks of a system
+    ("scenario",),  # reads, checks and completes a scenario
+    ("run",),  # conducts one run on any network
+    ("real", "virtual"),  # the two networks
+    ("judge",),  # what the counts of a run say about it
+    ("results",),  # what a result folder holds
+    ("report",),  # figures and pages of a result folder
+    ("experiment",),  # from checked scenarios to result folders
+    ("cli",),  # the commands
+)
+"""The packages of the testbed. Each imports only packages of the lines above its own: there are no
+circles, and the packages of one line do not know each other."""
+LOOSE = {"__init__.py", "__main__.py"}
+"""What lies in testbed/ beside the packages."""
 
 
 def folder_of(module: str) -> str:
@@ -251,15 +212,34 @@ from p4native.switch.io.loop import PacketLoop
     ]
 
 
-@pytest.mark.parametrize("package", sorted(APART))
-def test_the_testbeds_layers_know_only_what_lies_below(package: str) -> None:
+def packages_below(package: str) -> set[str]:
+    """The packages of the testbed that one may import."""
+    lines = [number for number, line in enumerate(LAYERS) if package in line]
+    return {package, *(other for line in LAYERS[: lines[0]] for other in line)}
+
+
+@pytest.mark.parametrize("package", [package for line in LAYERS for package in line])
+def test_packages_of_the_testbed_know_only_what_lies_below(package: str) -> None:
+    """Imports for type checkers alone count as well."""
     start = f"testbed.{package}"
     below = (name for name in MODULES if name == start or name.startswith(f"{start}."))
     own = {name for name in below if folder_of(name) == "testbed"}
     assert own, f"testbed/{package}/ holds no Python"
     for name in sorted(own):
-        known = {other.split(".")[1] for other in IMPORTS[name] if other.startswith("testbed.")}
-        assert not known & APART[package], f"{name} imports {sorted(known & APART[package])}"
+        known = {o.split(".")[1] for o in all_imports(name) if o.startswith("testbed.")}
+        above = known - packages_below(package)
+        assert not above, f"{name} imports {sorted(above)}"
+
+
+def test_networks_do_not_know_each_other() -> None:
+    assert "virtual" not in packages_below("real")
+    assert "real" not in packages_below("virtual")
+
+
+def test_the_testbed_has_no_modules_beside_its_packages() -> None:
+    entries = {path.name for path in (ROOT / "testbed").iterdir()} - {"__pycache__"}
+    assert entries == LOOSE.union(*LAYERS)
+    assert len(entries) <= 15
 
 
 def all_imports(module: str) -> set[str]:
@@ -300,7 +280,7 @@ def test_no_import_leads_back() -> None:
 def test_no_import_for_types_leads_back() -> None:
     """An import for type checkers alone is how a circle is hidden from the test above."""
     seen = all_imports("testbed.systems.base") - IMPORTS["testbed.systems.base"]
-    assert "testbed.scenario.schema" in seen
+    assert "testbed.schema.scenario" in seen
     assert not circle(all_imports)
 
 
@@ -384,6 +364,18 @@ def test_p4_folder_holds_no_python() -> None:
 @pytest.mark.parametrize("name", ["v1", "config", "server"])
 def test_p4_folder_hides_no_package_of_p4runtime(name: str) -> None:
     assert not (ROOT / "p4" / name).exists()
+
+
+def test_python_and_type_checkers_find_the_folders_on_one_path() -> None:
+    """`src/agglab` links to each folder; there is no import hook and no other tree of links."""
+    links = {
+        path.name: path.resolve() for path in (ROOT / "src/agglab").iterdir() if path.is_symlink()
+    }
+    apart = {"benchmarks", *PLACES}  # not installed; a product of its own
+    assert links == {name: ROOT / name for name in FOLDERS if name not in apart}
+    program = "import agglab; print(*agglab.__path__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd="/")
+    assert done.stdout.split() == [str(ROOT / "src/agglab")], done.stderr
 
 
 def test_layout() -> None:
@@ -521,11 +513,15 @@ print([module for module in sys.modules if module.startswith(parts)])
     assert done.stdout == "[]\n", done.stdout + done.stderr
 
 
+PROMISED = tuple(f"testbed.systems.{name}" for name in ("base", "plan", "received_arrays"))
+
+
 def test_scenario_knows_of_systems_only_what_they_promise() -> None:
     """A system's modules import `scenario`, which asks the registry for the System."""
     for name in (name for name in MODULES if name.startswith("testbed.scenario")):
-        foreign = {other for other in IMPORTS[name] if other.startswith("testbed.systems.")}
-        assert foreign <= {"testbed.systems.base"}, f"{name} imports {sorted(foreign)}"
+        known = {other for other in IMPORTS[name] if other.startswith("testbed.systems.")}
+        foreign = {other for other in known if not other.startswith(PROMISED)}
+        assert not foreign, f"{name} imports {sorted(foreign)}"
 
 
 def test_the_files_that_ten_changes_touch_exist() -> None:

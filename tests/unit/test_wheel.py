@@ -76,9 +76,9 @@ def test_the_drop_in_finds_its_python(installed: Path, tmp_path: Path) -> None:
 def test_remedies_are_what_an_installed_wheel_can_do(installed: Path, tmp_path: Path) -> None:
     program = """
 from agglab.testbed import doctor, program
-from agglab.testbed.errors import C_COMPILER, lacks_program
-from agglab.testbed.network.targets import bmv2, native
-from agglab.testbed.command_lines import module_remedy
+from agglab.testbed.base.errors import C_COMPILER, lacks_program
+from agglab.testbed.real.targets import bmv2, native
+from agglab.testbed.base.command_lines import module_remedy
 print(lacks_program(*C_COMPILER), *map(module_remedy, ("mininet", "grpc", "p4.v1", "numpy")))
 print(bmv2.REMEDY, program.P4C_REMEDY, *native.LIKELY_CAUSES.values())
 print(*(tool.remedy for tool in doctor.TOOLS))

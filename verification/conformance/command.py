@@ -8,11 +8,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agglab.testbed.command_lines import module
-from agglab.testbed.errors import MachineLacks
-from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
-from agglab.testbed.paths import P4_FOLDER, REPOSITORY
-from agglab.testbed.problems import nearest, quote
+from agglab.testbed.base.command_lines import module
+from agglab.testbed.base.errors import MachineLacks
+from agglab.testbed.base.exit_codes import FAILED, INVALID, LACKING, PASSED
+from agglab.testbed.base.paths import P4_FOLDER, REPOSITORY
+from agglab.testbed.base.problems import nearest, quote
 from agglab.verification.conformance import scenarios
 from agglab.verification.conformance.scenarios import ScenarioResult
 from p4native.verification.conformance import Pair, announced_pairs, cases, run_cases

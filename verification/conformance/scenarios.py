@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agglab.testbed import workloads
-from agglab.testbed.exit_codes import FAILED, LACKING, PASSED, UNDECIDED
-from agglab.testbed.record import point_folder
-from agglab.testbed.scenario import Suite, find, load, names
+from agglab.testbed.base.exit_codes import FAILED, LACKING, PASSED, UNDECIDED
+from agglab.testbed.run.result_folder import point_folder
+from agglab.testbed.scenario import Suite, find, load, names, workloads
 from agglab.testbed.scenario.load import Point
 from p4native.verification.conformance import Pair
 from p4native.verification.peers import last_line

@@ -16,11 +16,10 @@ from typing import Any
 from agglab.hosts.endpoint import Repeat
 from agglab.hosts.part import WORKER
 from agglab.hosts.wire import AGGREGATOR, AGGREGATOR_MAC
-from agglab.testbed import workloads
-from agglab.testbed.plan.forwarding import wiring_of
-from agglab.testbed.received import Received
-from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.scenario import ResolvedScenario, workloads
 from agglab.testbed.systems.base import ActiveJob, Agent
+from agglab.testbed.systems.plan.forwarding import wiring_of
+from agglab.testbed.systems.received_arrays import Received
 from agglab.testbed.systems.summing.sessions import SESSION_BITS
 from agglab.testbed.virtual import CompiledProgram
 from agglab.testbed.virtual.clock import Clock

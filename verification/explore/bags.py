@@ -17,8 +17,8 @@ from typing import Any
 
 from agglab.hosts.workloads import PushPull
 from agglab.testbed.scenario import Scenario, resolve
-from agglab.testbed.scenario.schema import JobSection, Links, Workload
-from agglab.testbed.scenario.schema import Topology as Shape
+from agglab.testbed.schema.scenario import JobSection, Links, Workload
+from agglab.testbed.schema.scenario import Topology as Shape
 from agglab.testbed.virtual import CompiledProgram
 from agglab.verification.explore.bag_world import BagWorld
 from agglab.verification.explore.schedules import own_options, schedule

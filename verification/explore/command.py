@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TextIO
 
 from agglab.testbed import systems
-from agglab.testbed.command_lines import module
-from agglab.testbed.errors import CompileError
-from agglab.testbed.exit_codes import FAILED, INVALID, PASSED
+from agglab.testbed.base.command_lines import module
+from agglab.testbed.base.errors import CompileError
+from agglab.testbed.base.exit_codes import FAILED, INVALID, PASSED
 from agglab.verification import programs, proofs
 from agglab.verification.explore.search import Subject, explore, replay
 from agglab.verification.explore.walk import FaultFound

@@ -12,10 +12,10 @@ from agglab.hosts.part import SERVER, WORKER
 from agglab.hosts.tensors import OVERLAPS
 from agglab.hosts.workloads.calls import APPLICATIONS
 from agglab.testbed import systems
-from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
 from agglab.testbed.scenario.graph import bare as bare_graph
 from agglab.testbed.scenario.job_list import jobs_of
-from agglab.testbed.scenario.schema import (
+from agglab.testbed.schema.fault_kinds import ChunkMark, FaultEntry
+from agglab.testbed.schema.scenario import (
     JobSection,
     Links,
     Scenario,
@@ -23,7 +23,7 @@ from agglab.testbed.scenario.schema import (
     Timeouts,
     Workload,
 )
-from agglab.testbed.scenario.schema import Topology as Shape
+from agglab.testbed.schema.scenario import Topology as Shape
 from agglab.testbed.systems.base import System
 from agglab.topologies import Topology
 from agglab.verification import proofs

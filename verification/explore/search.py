@@ -19,10 +19,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
-from agglab.testbed.command_lines import launcher, module
-from agglab.testbed.program import Program, compile_program
+from agglab.testbed.base.command_lines import launcher, module
+from agglab.testbed.run.programs.program import Program, compile_program
 from agglab.testbed.scenario import Scenario, resolve, to_yaml
-from agglab.testbed.scenario.expectations import Expectation
+from agglab.testbed.schema.expectations import Expectation
 from agglab.verification import programs, proofs
 from agglab.verification.explore import walk
 from agglab.verification.explore.bags import Bags

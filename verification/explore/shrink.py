@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from agglab.testbed import systems
 from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.faults import problems
 from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.job_list import jobs_of
 from agglab.testbed.scenario.known import Known
-from agglab.testbed.scenario.schema import Workload
-from agglab.testbed.scenario.trust import EVERYTHING
-from agglab.testbed.workloads import KINDS
+from agglab.testbed.scenario.workloads import KINDS
+from agglab.testbed.schema.fault_kinds import FaultEntry
+from agglab.testbed.schema.scenario import Workload
+from agglab.testbed.schema.trust import EVERYTHING
 from agglab.verification.explore.schedules import LANES
 
 Fails = Callable[[Scenario], bool]

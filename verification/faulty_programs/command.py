@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
+from agglab.testbed.base.exit_codes import FAILED, INVALID, LACKING, PASSED
 from agglab.verification.faulty_programs.catalogue import KINDS, FaultyProgram, read
 from agglab.verification.faulty_programs.trials import NotRun, busy, verdicts
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from agglab.testbed.exit_codes import FAILED, PASSED, UNDECIDED
-from agglab.testbed.paths import P4_FOLDER
+from agglab.testbed.base.exit_codes import FAILED, PASSED, UNDECIDED
+from agglab.testbed.base.paths import P4_FOLDER
 from agglab.testbed.scenario import load
 from agglab.verification.faulty_programs.catalogue import FaultyProgram
 

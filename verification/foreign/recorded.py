@@ -7,8 +7,8 @@ from functools import cache
 from random import Random
 from typing import Any, cast
 
-from agglab.testbed.control.assembly import conductor
-from agglab.testbed.prepare import prepare
+from agglab.testbed.run.assembly import conductor
+from agglab.testbed.run.programs.prepare import prepare
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.virtual import VirtualBackend, built
 from agglab.verification.foreign.scenario import resolved

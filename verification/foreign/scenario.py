@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agglab.testbed import systems
 from agglab.testbed.scenario import ResolvedScenario, load
-from agglab.testbed.workloads import KINDS
+from agglab.testbed.scenario.workloads import KINDS
 
 OUTSIDER = "h5"
 SECONDS_PER_FRAME = 70e-6

@@ -10,11 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
-from agglab.testbed.accounts import imbalances
-from agglab.testbed.experiment import Experiment
-from agglab.testbed.measurements import Measurements
-from agglab.testbed.prepare import prepare
-from agglab.testbed.record import RunFolder
+from agglab.testbed.experiment.single_run import Experiment
+from agglab.testbed.judge.frame_conservation import imbalances
+from agglab.testbed.run.measurements import Measurements
+from agglab.testbed.run.programs.prepare import prepare
+from agglab.testbed.run.result_folder import RunFolder
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import System
 from agglab.testbed.systems.forwarding import SOURCE

@@ -11,7 +11,7 @@ finding with its seed.
 from collections.abc import Sequence
 
 import p4native.verification.fuzz as toolchain
-from agglab.testbed.command_lines import module
+from agglab.testbed.base.command_lines import module
 from agglab.verification.fuzz.foreign import ForeignTarget
 from agglab.verification.fuzz.messages import AgentTarget, DatagramTarget
 from agglab.verification.fuzz.scenarios import ScenarioTarget

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from agglab.hosts.wire import Chunk, Kind
-from agglab.testbed.agents import AgentFailed, Agents
-from agglab.testbed.worker_id import WorkerId
+from agglab.testbed.base.errors import AgentFailed
+from agglab.testbed.base.worker_id import WorkerId
+from agglab.testbed.real.agents import Agents
 from p4native.verification.fuzz import Target
 
 

@@ -8,7 +8,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from agglab.testbed.paths import SCENARIO_FOLDER
+from agglab.testbed.base.paths import SCENARIO_FOLDER
 from agglab.testbed.scenario import ScenarioError, load
 from p4native.verification.corpus import Corpus
 from p4native.verification.fuzz import Target

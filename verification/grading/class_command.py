@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agglab.testbed import arguments, processors
-from agglab.testbed.exit_codes import FAILED, PASSED
-from agglab.testbed.problems import problem_of
+from agglab.testbed.base import processors
+from agglab.testbed.base.exit_codes import FAILED, PASSED
+from agglab.testbed.base.problems import problem_of
+from agglab.testbed.cli import arguments
 from agglab.verification.grading import course, formats
 from agglab.verification.grading.command import write
 from agglab.verification.grading.grade import grades

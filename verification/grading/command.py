@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from agglab.testbed import arguments
-from agglab.testbed.exit_codes import FAILED, PASSED
-from agglab.testbed.problems import problem_of
+from agglab.testbed.base.exit_codes import FAILED, PASSED
+from agglab.testbed.base.problems import problem_of
+from agglab.testbed.cli import arguments
 from agglab.verification.grading import course, formats
 from agglab.verification.grading.grade import grades
 from agglab.verification.grading.progress import note_done

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agglab.testbed.paths import LAB_FOLDER
-from agglab.testbed.problems import nearest, problem_of
+from agglab.testbed.base.paths import LAB_FOLDER
+from agglab.testbed.base.problems import nearest, problem_of
 from agglab.verification.grading import lab
 from agglab.verification.grading.lab import Lab
 

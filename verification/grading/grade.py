@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Protocol
 
 from agglab.hosts import library
-from agglab.testbed.errors import CompileError, MachineLacks
-from agglab.testbed.paths import LAB_FOLDER
-from agglab.testbed.problems import ScenarioError
-from agglab.testbed.program import Program, compile_program
+from agglab.testbed.base.errors import CompileError, MachineLacks
+from agglab.testbed.base.paths import LAB_FOLDER
+from agglab.testbed.base.problems import ScenarioError
+from agglab.testbed.run.programs.program import Program, compile_program
 from agglab.testbed.virtual.clock import Clock
 from agglab.verification.grading import (
     endless,

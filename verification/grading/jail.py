@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NoReturn
 
 import p4native
-from agglab.testbed import kernel
-from agglab.testbed.errors import MachineLacks
-from agglab.testbed.paths import REPOSITORY
+from agglab.testbed.base import kernel
+from agglab.testbed.base.errors import MachineLacks
+from agglab.testbed.base.paths import REPOSITORY
 from agglab.verification.grading import student
 
 CPU_S, MEMORY_BYTES, FILE_BYTES, FILES = 30, 1 << 30, 1 << 20, 32
@@ -27,6 +27,7 @@ SYSTEM = (
     *("/etc/alternatives", "/dev/null", "/dev/zero", "/dev/urandom"),
 )
 HOME = "/student"
+STUDENT = Path(student.__file__).resolve()
 FIRST_USER, USERS = 60_000, 4096
 """As root, a student's process becomes one of these users, which own nothing."""
 KEPT_FLAGS = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
@@ -127,7 +128,7 @@ class Jail:
             _show(Path(prefix), root)
         _hide([each for each in secret if each.is_relative_to(sys.prefix)], root)
         toolchain = (p4native.FOLDER / "__init__.py", p4native.FOLDER / "common")
-        for part in (REPOSITORY / "hosts", *toolchain, Path(student.__file__)):
+        for part in (REPOSITORY / "hosts", REPOSITORY / "src", *toolchain, STUDENT):
             _show(part, root)
 
 
@@ -188,4 +189,4 @@ def _execute(path: str, channel: socket.socket, processes: int | None) -> NoRetu
         resource.setrlimit(kind, (most, most))
     environment = {"PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "HOME": "/tmp"}
-    os.execve(sys.executable, [sys.executable, "-I", student.__file__, path], environment)
+    os.execve(sys.executable, [sys.executable, "-I", str(STUDENT), path], environment)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from agglab.testbed.problems import Problem, ScenarioError, nearest
-from agglab.testbed.scenario import document
-from agglab.testbed.scenario.document import Items, Node, Scalar
-from agglab.testbed.scenario.kinds import integer
+from agglab.testbed.base.problems import Problem, ScenarioError, nearest
+from agglab.testbed.schema import document
+from agglab.testbed.schema.document import Items, Node, Scalar
+from agglab.testbed.schema.kinds import integer
 from agglab.verification.grading import wrong
 from agglab.verification.grading.wrong import Wrong
 

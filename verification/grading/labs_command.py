@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from agglab.testbed import arguments
-from agglab.testbed.command_lines import launcher
-from agglab.testbed.exit_codes import PASSED
-from agglab.testbed.paths import LAB_FOLDER
-from agglab.testbed.problems import problem_of
+from agglab.testbed.base.command_lines import launcher
+from agglab.testbed.base.exit_codes import PASSED
+from agglab.testbed.base.paths import LAB_FOLDER
+from agglab.testbed.base.problems import problem_of
+from agglab.testbed.cli import arguments
 from agglab.verification.grading import course, lab, progress
 from p4native.common.printable import plain
 

@@ -7,7 +7,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from agglab.testbed.program import compile_program
+from agglab.testbed.run.programs.program import compile_program
 from agglab.verification.grading import wrong
 from agglab.verification.grading.lab import COMPILES, Case, Lab
 from agglab.verification.grading.result import Judged

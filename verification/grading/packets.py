@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.testbed.command_lines import launcher
+from agglab.testbed.base.command_lines import launcher
 from agglab.verification.grading.described import (
     described,
     described_nibbles,

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed import run as testbed
-from agglab.testbed.command_lines import launcher
-from agglab.testbed.conclusion import shortfalls
-from agglab.testbed.control.outcome import Outcome
-from agglab.testbed.errors import CompileError, MachineLacks
-from agglab.testbed.metrics import compute
-from agglab.testbed.prepare import Prepared, compile_points
+from agglab.testbed.base.command_lines import launcher
+from agglab.testbed.base.errors import CompileError, MachineLacks
+from agglab.testbed.experiment import scenario_run as testbed
+from agglab.testbed.experiment.overall_verdict import shortfalls
+from agglab.testbed.results.metrics import compute
+from agglab.testbed.run.outcome import Outcome
+from agglab.testbed.run.programs.prepare import Prepared, compile_points
 from agglab.testbed.scenario import Scenario, ScenarioError, load, resolve
-from agglab.testbed.scenario.expectations import Expectation
+from agglab.testbed.schema.expectations import Expectation
 from agglab.testbed.virtual import NOTHING, Wanted
 from agglab.verification.explore.shrink import shrink
 from agglab.verification.grading.described import path_on_a_shell

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from agglab.testbed import kernel
-from agglab.testbed.scratch import note_elsewhere, scratch_folder
+from agglab.testbed.base import kernel
+from agglab.testbed.base.scratch import note_elsewhere, scratch_folder
 from agglab.verification.grading.result import Judged
 from p4native.common.c_build import cache_folder
 

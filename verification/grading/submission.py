@@ -8,9 +8,9 @@ import re
 import stat
 from pathlib import Path
 
-from agglab.testbed.problems import quote
-from agglab.testbed.scenario import document
-from agglab.testbed.scenario.document import Items, Node, Scalar
+from agglab.testbed.base.problems import quote
+from agglab.testbed.schema import document
+from agglab.testbed.schema.document import Items, Node, Scalar
 
 BYTES_MAX = 256 << 10
 PATH_KEYS = ("program", "entries", "worker", "script", "file", "compiler", "target")

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from agglab.testbed.problems import problem_of, quote
+from agglab.testbed.base.problems import problem_of, quote
 
 FILE = "wrong.yaml"
 KEYS = {"name", "meets", "find", "replace", "changes"}

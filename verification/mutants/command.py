@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from agglab.testbed.command_lines import module
-from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
-from agglab.testbed.paths import REPOSITORY
+from agglab.testbed.base.command_lines import module
+from agglab.testbed.base.exit_codes import FAILED, INVALID, LACKING, PASSED
+from agglab.testbed.base.paths import REPOSITORY
 from agglab.verification.mutants import table
 from agglab.verification.mutants.catalogue import CAUGHT_BY, CHECKS, CatalogueError, choose, read
 from agglab.verification.mutants.suite import ControlFailed, Result, Suite

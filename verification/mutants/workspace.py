@@ -27,6 +27,10 @@ class Stopped(Exception):
     meaning."""
 
 
+IMPORTED = ("src", "toolchain")
+"""The folders from which Python imports the packages."""
+
+
 @dataclass(frozen=True)
 class Ended:
     """A command that has ended. code: its exit code, or None if the time limit ended it. output:
@@ -47,7 +51,12 @@ def tracked(repository: Path) -> list[str]:
         raise NoRepository("git is missing: apt-get install git") from error
     if done.returncode:
         raise NoRepository(f"{repository} is not a git repository: {done.stderr.strip()}")
-    return [name for name in done.stdout.split("\0") if name and (repository / name).is_file()]
+    return [name for name in done.stdout.split("\0") if name and _is_there(repository / name)]
+
+
+def _is_there(path: Path) -> bool:
+    """Returns whether a tracked file, or a link to a folder, is in the repository."""
+    return path.is_file() or path.is_symlink()
 
 
 class Workspace:
@@ -58,10 +67,6 @@ class Workspace:
         self.folder = folder
         self._temporary = folder.with_name(f"{folder.name}t")
         self._temporary.mkdir(parents=True)
-        self._imports = folder.with_name(f"{folder.name}i")
-        self._imports.mkdir()
-        for name, target in {"agglab": folder, "p4native": folder / "toolchain/p4native"}.items():
-            (self._imports / name).symlink_to(target, target_is_directory=True)
         self._cache = cache
         self._written_s = int(time.time())
         self._lock = threading.Lock()
@@ -69,7 +74,7 @@ class Workspace:
         self._running: subprocess.Popen[str] | None = None
         for file in tracked(repository):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(repository / file, folder / file)
+            shutil.copy2(repository / file, folder / file, follow_symlinks=False)
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
@@ -144,7 +149,7 @@ class Workspace:
         """Returns the environment of commands. In it, the copy's modules come before the installed
         ones, also in processes that tests start."""
         own = {
-            "PYTHONPATH": str(self._imports),
+            "PYTHONPATH": os.pathsep.join(str(self.folder / part) for part in IMPORTED),
             "P4NATIVE_CACHE": str(self._cache),
             "TMPDIR": str(self._temporary),
         }

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agglab.testbed import systems
-from agglab.testbed.exit_codes import FAILED, PASSED
+from agglab.testbed.base.exit_codes import FAILED, PASSED
 from agglab.verification.sweep.points import LOSSES, SIZES, TOPOLOGIES, points
 from agglab.verification.sweep.progress import Record, summary
 from agglab.verification.sweep.runs import run_all

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from agglab.testbed import processors
+from agglab.testbed.base import processors
 from agglab.verification.sweep.points import Point
 from agglab.verification.sweep.progress import Record
 from agglab.verification.sweep.trial import Outcomes, Subject

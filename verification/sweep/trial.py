@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agglab.testbed.prepare import compile_points
+from agglab.testbed.run.programs.prepare import compile_points
 from agglab.testbed.scenario import load, resolve
 from agglab.verification.sweep.points import Point
 from agglab.verification.trial import Trial, attempt

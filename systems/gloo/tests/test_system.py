@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 from agglab.systems.gloo import system as gloo
 from agglab.systems.gloo.truth import any_order
-from agglab.testbed import run as running
-from agglab.testbed.cli import main
-from agglab.testbed.scenario import ResolvedScenario, ScenarioError, load
-from agglab.testbed.statistics import NetworkStatistics
+from agglab.testbed.base.traffic_counters import NetworkStatistics
+from agglab.testbed.cli.main import main
+from agglab.testbed.experiment import scenario_run as running
+from agglab.testbed.scenario import ScenarioError, load
+from agglab.testbed.systems.base import ResolvedScenario
 
 Resolve = Callable[..., ResolvedScenario]
 ELEMENTS, MTU = 300_001, 1500

@@ -17,9 +17,10 @@ from agglab.systems.libra import load as arithmetic
 from agglab.systems.libra.attack import KINDS
 from agglab.systems.libra.system import Libra
 from agglab.systems.libra.worker import LibraWorker
-from agglab.testbed.run import run
-from agglab.testbed.scenario import ResolvedScenario, ScenarioError, load
-from agglab.testbed.workloads.push_pull import pushes
+from agglab.testbed.experiment.scenario_run import run
+from agglab.testbed.scenario import ScenarioError, load
+from agglab.testbed.scenario.workloads.push_pull import pushes
+from agglab.testbed.systems.base import ResolvedScenario
 
 Run = Callable[..., tuple[int, dict[str, Any]]]
 RACK = "topology: {workers: 4, servers: 2}"

@@ -22,9 +22,9 @@ from agglab.hosts.workloads.async_sgd import COMMITTED, LOST, SCALE
 from agglab.systems.mlfabric import endpoint as mlfabric
 from agglab.systems.mlfabric.channel import WINDOW
 from agglab.systems.mlfabric.wire import Kind, frame_bytes, longest_datagram_bytes
-from agglab.testbed.received import Received
+from agglab.testbed.scenario.workloads.async_sgd import judge
 from agglab.testbed.systems.base import TrainingBounds
-from agglab.testbed.workloads.async_sgd import judge
+from agglab.testbed.systems.received_arrays import Received
 
 MS, LIMIT_NS, LANES = 1_000_000, 300_000_000_000, 8
 WORK = AsyncSgd(12, 4, 24, 2, 6000, 3 * MS, 16)

@@ -21,7 +21,7 @@ from agglab.systems.mlfabric.server import Server, ServerJob, numbers
 from agglab.systems.mlfabric.store import Assembly, Store
 from agglab.systems.mlfabric.transport import Message, Transport
 from agglab.systems.mlfabric.wire import Kind, Reason
-from agglab.testbed.workloads.async_sgd import loss_of, update_of, word_counts
+from agglab.testbed.scenario.workloads.async_sgd import loss_of, update_of, word_counts
 
 MS, LANES = 1_000_000, 8
 

@@ -15,7 +15,8 @@ from agglab.systems.mlfabric.store import Store
 from agglab.systems.mlfabric.system import Mlfabric
 from agglab.systems.mlfabric.transport import Transport
 from agglab.systems.mlfabric.worker import Worker
-from agglab.testbed.scenario import ResolvedScenario, ScenarioError, load
+from agglab.testbed.scenario import ScenarioError, load
+from agglab.testbed.systems.base import ResolvedScenario
 
 TEXT = """
 name: tried

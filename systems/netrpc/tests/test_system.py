@@ -27,11 +27,11 @@ from agglab.hosts.workloads.library_text import library_text
 from agglab.systems.netrpc import diagnosis
 from agglab.systems.netrpc.sessions import Share
 from agglab.systems.netrpc.system import NetRpc
-from agglab.testbed.plan.forwarding import wiring_of
-from agglab.testbed.received import Received
+from agglab.testbed.base.traffic_counters import NetworkStatistics
 from agglab.testbed.scenario import ScenarioError, load, resolve
-from agglab.testbed.statistics import NetworkStatistics
-from agglab.testbed.workloads import KINDS
+from agglab.testbed.scenario.workloads import KINDS
+from agglab.testbed.systems.plan.forwarding import wiring_of
+from agglab.testbed.systems.received_arrays import Received
 
 ARRAY, NOTHING, MAP, KEYS = 62 + 4 * LANES, 62, 254, 574
 CHUNKS, WINDOW = 157, 16

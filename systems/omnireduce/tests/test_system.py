@@ -23,7 +23,8 @@ from system_runs import (
 from agglab.hosts.tensors import Sparsity, make_tensor
 from agglab.hosts.workloads.library_text import library_text
 from agglab.systems.omnireduce.system import OmniReduce
-from agglab.testbed import findings, systems
+from agglab.testbed import systems
+from agglab.testbed.judge import findings
 from agglab.testbed.scenario import load
 from agglab.testbed.systems.base import ALL_REDUCES, Truth
 

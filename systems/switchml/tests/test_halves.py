@@ -11,8 +11,8 @@ from system_runs import DISORDER, Run, scenario_text
 from agglab.hosts.bfloat16 import BFLOAT16, narrowed, widened
 from agglab.systems.switchml import halves
 from agglab.systems.switchml.system import SwitchML
-from agglab.testbed.paths import P4_FOLDER
-from agglab.testbed.program import compile_program, register_bits
+from agglab.testbed.base.paths import P4_FOLDER
+from agglab.testbed.run.programs.program import compile_program, register_bits
 from agglab.testbed.scenario import ScenarioError, load
 
 RACK = "kind: rack, workers: 3"

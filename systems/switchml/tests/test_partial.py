@@ -9,12 +9,12 @@ import pytest
 from system_runs import DISORDER, Run, is_clean, scenario_text
 
 from agglab.hosts.endpoint import PRESENCE
-from agglab.testbed.exit_codes import FAILED
-from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.received import Received
+from agglab.testbed.base.exit_codes import FAILED
+from agglab.testbed.base.paths import REPOSITORY
 from agglab.testbed.scenario import ScenarioError, load
+from agglab.testbed.scenario.workloads.correctness import Verdict, verify_sums
 from agglab.testbed.systems.base import ResolvedScenario
-from agglab.testbed.verify import Verdict, verify_sums
+from agglab.testbed.systems.received_arrays import Received
 
 SCENARIO = """
 name: partial

@@ -25,7 +25,7 @@ from agglab.hosts import wire
 from agglab.hosts.tensors import make_tensor
 from agglab.hosts.wire import Batch
 from agglab.systems.switchml.worker import Job, Worker
-from agglab.testbed.program import compile_program
+from agglab.testbed.run.programs.program import compile_program
 from agglab.testbed.systems.summing import plan
 from agglab.testbed.virtual.backend import AGGREGATOR
 from agglab.testbed.virtual.frames import Address, Framing

@@ -26,7 +26,7 @@ from agglab.systems.switchml.verification.switch_model import (
 from agglab.systems.switchml.verification.worker_model import Times, WorkerModel
 from agglab.systems.switchml.worker import COUNTERS as WORKER_COUNTERS
 from agglab.systems.switchml.worker import Job, Timing, Worker
-from agglab.testbed.plan import Entries
+from agglab.testbed.systems.plan import Entries
 from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.verification.explore.walk import FaultFound
 from p4native.common.object_names import full_name

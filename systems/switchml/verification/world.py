@@ -36,8 +36,8 @@ from agglab.systems.switchml.verification.switch_model import (
     SwitchModel,
 )
 from agglab.systems.switchml.worker import Job, Timing
-from agglab.testbed.plan import Branch
-from agglab.testbed.plan.tree import Wiring
+from agglab.testbed.systems.plan import Branch
+from agglab.testbed.systems.plan.tree import Wiring
 from agglab.testbed.systems.summing import plan
 from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.verification.explore.walk import FaultFound, Step

@@ -6,8 +6,7 @@ from typing import Any
 
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
-from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import ActiveJob, Agent
+from agglab.testbed.systems.base import ActiveJob, Agent, ResolvedScenario
 from agglab.testbed.systems.common import agent_configuration
 
 

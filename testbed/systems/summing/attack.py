@@ -16,9 +16,8 @@ from itertools import cycle
 from math import ceil
 
 from agglab.hosts import wire
-from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.systems.base import AttackKind
+from agglab.testbed.schema.jobs import Job
+from agglab.testbed.systems.base import AttackKind, ResolvedScenario
 from agglab.testbed.systems.frames import (
     AGGREGATOR,
     EXPIRED,

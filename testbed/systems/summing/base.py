@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from agglab.hosts.wire import VALUE_BYTES
-from agglab.testbed.plan import Entries, Tree
-from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Job
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, Job
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems import common
 from agglab.testbed.systems.base import (
     ActiveJob,
@@ -23,6 +22,7 @@ from agglab.testbed.systems.base import (
     Counter,
     Evidence,
     MissingChunks,
+    ResolvedScenario,
     SlotMeter,
     Source,
     System,
@@ -30,6 +30,7 @@ from agglab.testbed.systems.base import (
     Waiting,
     everywhere,
 )
+from agglab.testbed.systems.plan import Entries, Tree
 from agglab.testbed.systems.summing import agents, attack, keys, meter, trees
 from agglab.testbed.systems.summing import counters as counted
 from agglab.testbed.systems.summing.bounds import Load, bounds

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts.bfloat16 import dtype_of
-from agglab.testbed.plan import Tree
-from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.systems.base import Bounds
+from agglab.testbed.schema.jobs import Job
+from agglab.testbed.systems.base import Bounds, ResolvedScenario
 from agglab.testbed.systems.common import independent_loss
+from agglab.testbed.systems.plan import Tree
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.topologies import Direction, Topology
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agglab.testbed.plan import Tree
 from agglab.testbed.systems.base import Cells, Counter
 from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
+from agglab.testbed.systems.plan import Tree
 
 COUNTERS: dict[str, Counter] = {
     "new": Counter("contribution_new", "contributions summed"),

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agglab.hosts.agent_core import WAITING_MAX
-from agglab.testbed.plan import Branch, Tree
 from agglab.testbed.systems.base import Evidence, MissingChunks, Registers
 from agglab.testbed.systems.lost_on_links import LostOnLinks, losses
+from agglab.testbed.systems.plan import Branch, Tree
 
 Waiting = tuple[int, ...]
 """A chunk, its slot, its tag, and how often the worker has sent it again (0 if absent). If slots

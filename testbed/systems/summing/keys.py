@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agglab.hosts.driver import default_window
-from agglab.testbed.scenario.jobs import Finding, stated
-from agglab.testbed.scenario.schema import SLOTS_MAX, Scenario
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.schema.jobs import Finding, stated
+from agglab.testbed.schema.scenario import SLOTS_MAX, Scenario
+from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems import common
 from agglab.testbed.systems.base import Choices, JobChoices
 from agglab.testbed.systems.summing.partition import (

@@ -3,8 +3,7 @@ of other jobs."""
 
 from __future__ import annotations
 
-from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import SlotMeter
+from agglab.testbed.systems.base import ResolvedScenario, SlotMeter
 from agglab.testbed.systems.slot_meter import Part, begun_by_some
 from agglab.testbed.systems.slot_meter import slot_meter as meter_of
 from agglab.testbed.systems.summing.trees import tree_of

@@ -6,9 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agglab.hosts import wire
-from agglab.testbed.plan import Branch, Entries, Replica, TableEntry, Tree, Wiring, aggregation_tree
-from agglab.testbed.plan.entries import ip_number, mac_number
-from agglab.testbed.plan.forwarding import flooding_groups, forwarding_tables, wiring_of
+from agglab.testbed.systems.plan import (
+    Branch,
+    Entries,
+    Replica,
+    TableEntry,
+    Tree,
+    Wiring,
+    aggregation_tree,
+)
+from agglab.testbed.systems.plan.entries import ip_number, mac_number
+from agglab.testbed.systems.plan.forwarding import flooding_groups, forwarding_tables, wiring_of
 from agglab.topologies import Host, Topology
 
 # Constants of the programs; group 1 is plan.forwarding's.

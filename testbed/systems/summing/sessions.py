@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.systems.base import NoSession
+from agglab.testbed.schema.jobs import Job
+from agglab.testbed.systems.base import NoSession, ResolvedScenario
 from agglab.testbed.systems.summing.partition import Range
 from agglab.testbed.systems.summing.slots import Slots
 

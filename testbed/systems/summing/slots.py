@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.schema.jobs import Job
 from agglab.testbed.systems.summing.partition import Range, divide
 
 

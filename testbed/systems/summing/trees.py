@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from agglab.testbed.plan import Entries, Tree
 from agglab.testbed.systems.base import ActiveJob, ByteRange, Cells
+from agglab.testbed.systems.plan import Entries, Tree
 from agglab.testbed.systems.summing.plan import PlacedJob, job_trees, plan
 from agglab.topologies import Topology
 

@@ -7,7 +7,7 @@ import functools
 from pathlib import Path
 
 from agglab import hosts
-from agglab.testbed.impairments import native as impairments
+from agglab.testbed.run.impairments import native as impairments
 from p4native.common import c_build
 from p4native.switch import RUNTIME
 

@@ -19,8 +19,8 @@ from agglab.hosts.endpoint import NEVER_NS, Inbox, Repeat
 from agglab.hosts.errors import RoundTimeout
 from agglab.hosts.part import WORKER, Part
 from agglab.hosts.workloads import Dense
-from agglab.testbed.program import compile_program
-from agglab.testbed.run import run
+from agglab.testbed.experiment.scenario_run import run
+from agglab.testbed.run.programs.program import compile_program
 from agglab.testbed.scenario import ScenarioError, load
 
 COURSE = ROOT / "labs/course"

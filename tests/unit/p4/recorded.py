@@ -14,9 +14,9 @@ import pytest
 from conversations import Conversation, Step
 from tables import Entry, Setup
 
-from agglab.testbed.plan import Entries
-from agglab.testbed.run import run
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import load
+from agglab.testbed.systems.plan import Entries
 from agglab.testbed.virtual.switches import SwitchNode
 
 

@@ -14,9 +14,9 @@ from frames import checksum, udp_checksum
 from libra_model import LibraSwitch
 
 from agglab.systems.libra import wire
-from agglab.testbed.plan import Entries
 from agglab.testbed.scenario import ResolvedScenario, load
 from agglab.testbed.systems.frames import End, end_of, ethernet, ipv4, udp
+from agglab.testbed.systems.plan import Entries
 from agglab.testbed.systems.spoofing import AGGREGATOR
 from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.verification import programs

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from frames import AGGREGATOR_MAC, ETHERNET, checksum, ipv4, worker_address, worker_mac
 
-from agglab.testbed.plan import forwarding
+from agglab.testbed.systems.plan import forwarding
 from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.topologies import rack
 from agglab.verification import programs

@@ -8,7 +8,7 @@ import pytest
 from recorded import recorded
 from small_runs import RUNS
 
-from agglab.testbed.program import compile_program
+from agglab.testbed.run.programs.program import compile_program
 from p4native.stf import run_stf
 
 

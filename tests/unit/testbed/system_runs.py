@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.run import run
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import load
 
 ELEMENTS, ROUNDS, LANES = 10_000, 2, 64

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.run import run
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import find, load
 
 SMALL = ("backend=virtual", "workload.elements=200_000", "workload.rounds=1")

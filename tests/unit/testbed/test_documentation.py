@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.cli import COMMANDS
+from agglab.testbed.cli.main import COMMANDS
 from agglab.testbed.scenario import load
 from agglab.testbed.scenario.describe import (
     fault_table,
@@ -15,7 +15,7 @@ from agglab.testbed.scenario.describe import (
     metric_table,
     series_table,
 )
-from agglab.testbed.scenario.schema import OF_KIND
+from agglab.testbed.schema.scenario import OF_KIND
 from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.summing.attack import KINDS
 

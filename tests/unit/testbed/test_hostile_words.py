@@ -8,14 +8,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agglab.testbed.errors import NodeFailed
-from agglab.testbed.network.targets.thrift import ProgramNames
-from agglab.testbed.plan import TableEntry
-from agglab.testbed.problems import Where
+from agglab.testbed.base.errors import NodeFailed
+from agglab.testbed.base.problems import Where
+from agglab.testbed.real.targets.thrift import ProgramNames
 from agglab.testbed.report.svg import Canvas
 from agglab.testbed.scenario import ScenarioError, load
-from agglab.testbed.scenario.document import Scalar
-from agglab.testbed.scenario.schema import NAME
+from agglab.testbed.schema.document import Scalar
+from agglab.testbed.schema.scenario import NAME
+from agglab.testbed.systems.plan import TableEntry
 from p4native.common.printable import plain
 from p4native.compiler.diagnostics import Diagnostics, render
 from p4native.compiler.frontend import check_text

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed import cli, system_names, systems
-from agglab.testbed.run import run
+from agglab.testbed import systems
+from agglab.testbed.cli import main
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import ScenarioError, load, to_yaml
+from agglab.testbed.schema import system_names
 from agglab.testbed.systems import forwarding as plain
 from agglab.testbed.systems.base import ALL_REDUCES
 
@@ -161,7 +163,7 @@ def test_an_entry_point_is_a_name(monkeypatch: pytest.MonkeyPatch, capsys: Any) 
     ]
     monkeypatch.setattr(metadata, "entry_points", lambda group: points)
     systems.find.cache_clear()
-    assert cli.main(["systems"]) == 0
+    assert main.main(["systems"]) == 0
     out = capsys.readouterr().out
     reduces = ", ".join(ALL_REDUCES)
     assert f"gather: a server adds\n  workloads: {reduces}\n  dtypes: int32\n" in out

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from own_walk import PAGE, Walk
 
-from agglab.testbed.run import run
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import load
 
 TITLES = re.findall(r"^## (\d+)\. ", PAGE, re.MULTILINE)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agglab.testbed import systems
-from agglab.testbed.run import run
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import ScenarioError, load, to_yaml
 
 HERE = Path(__file__).parent / "own_system/tiers"

@@ -17,8 +17,8 @@ from system_runs import DISORDER, Run, scenario_text
 
 from agglab import systems as built_in_systems
 from agglab.testbed import systems
-from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.run import run
+from agglab.testbed.base.paths import REPOSITORY
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import load
 
 NAME = "mine_of_a_user"

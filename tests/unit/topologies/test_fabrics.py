@@ -240,7 +240,7 @@ def test_with_directions_by_pattern() -> None:
 
 def test_files_for_mn_build_the_same_graphs() -> None:
     needs.require("mininet")
-    from agglab.testbed.network import distutils_stand_in
+    from agglab.testbed.real import distutils_stand_in
 
     distutils_stand_in.provide()
     before = list(sys.path)

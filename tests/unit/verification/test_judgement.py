@@ -12,8 +12,8 @@ import pytest
 from own_program import AGGREGATION, own_program
 
 from agglab.testbed import systems
-from agglab.testbed.program import Program, compile_program
-from agglab.testbed.scenario.schema import Links, Scenario, Switch, Topology, Workload
+from agglab.testbed.run.programs.program import Program, compile_program
+from agglab.testbed.schema.scenario import Links, Scenario, Switch, Topology, Workload
 from agglab.verification import programs, proofs
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
 from agglab.verification.explore.search import Subject, minimal

@@ -21,7 +21,7 @@ from tables import FLOOD_GROUP, Setup, neighbour, owner, route
 
 from agglab.testbed import systems
 from agglab.testbed.scenario import resolve
-from agglab.testbed.scenario.schema import JobSection, Scenario, Switch
+from agglab.testbed.schema.scenario import JobSection, Scenario, Switch
 from p4native.switch import Pipeline
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -15,11 +15,10 @@ import gather_endpoints as wire
 import numpy as np
 
 from agglab.hosts.part import SERVER, WORKER
-from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Job, stated
-from agglab.testbed.scenario.key import key
-from agglab.testbed.scenario.kinds import Whole
+from agglab.testbed.schema.jobs import Job, stated
+from agglab.testbed.schema.key import key
+from agglab.testbed.schema.kinds import Whole
 from agglab.testbed.systems import forwarding as plain
 from agglab.testbed.systems.base import (
     Abilities,
@@ -39,6 +38,7 @@ from agglab.testbed.systems.base import (
     everywhere,
 )
 from agglab.testbed.systems.common import agent_configuration
+from agglab.testbed.systems.plan import Entries, forwarding
 from agglab.topologies import Topology
 
 ENDPOINTS = str(Path(__file__).with_name("gather_endpoints.py"))

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from agglab.testbed import report
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.report import dygraphs
 from agglab.testbed.report.chart import Piece, Track
 from agglab.testbed.report.expected import judged
-from agglab.testbed.report.recorded_scenario import RecordedScenario, number, unit
 from agglab.testbed.report.topology import tree
 from agglab.testbed.report.zoom import POINTS_MAX, series, thinned
-from agglab.testbed.run import run
+from agglab.testbed.results.recorded_scenario import RecordedScenario, number, unit
 from agglab.testbed.scenario import load
 
 ROOT = Path(__file__).resolve().parents[4]

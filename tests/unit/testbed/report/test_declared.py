@@ -11,7 +11,7 @@ import yaml
 
 from agglab.testbed.report import declared
 from agglab.testbed.report.by_axis import MEDIAN
-from agglab.testbed.report.recorded_scenario import RecordedScenario
+from agglab.testbed.results.recorded_scenario import RecordedScenario
 
 AXIS = "workload.window"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed.report.over_time import LINES_MAX, charts
-from agglab.testbed.series.declared import SERIES, UNITS
+from agglab.testbed.schema.series_metrics import SERIES, UNITS
 
 HEAD = "time_ns,kind,name,metric,value"
 LATENCIES = "job,agent,from_ns,to_ns,count"

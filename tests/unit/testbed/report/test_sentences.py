@@ -9,7 +9,7 @@ import pytest
 from agglab.testbed.report.answers import MEANINGS, did_it_hold, next_runs, what_limited, where_lost
 from agglab.testbed.report.expected import Judged, judged
 from agglab.testbed.report.losses import Loss, losses
-from agglab.testbed.report.recorded_scenario import RecordedScenario
+from agglab.testbed.results.recorded_scenario import RecordedScenario
 
 WAY = {"seen": 100, "dropped": 0, "queue_drops": 0, "packets": 100}
 

@@ -16,8 +16,8 @@ import needs
 import pytest
 
 from agglab.testbed import report
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.report import dygraphs
-from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 
 BROWSER = needs.browser()

@@ -12,8 +12,8 @@ import pytest
 from scenario_mistakes import ONE_MISTAKE, WRONG
 
 from agglab.testbed.scenario import ScenarioError, load
-from agglab.testbed.scenario import document as doc
-from agglab.testbed.scenario.document import Items, Node, Scalar, parse
+from agglab.testbed.schema import document as doc
+from agglab.testbed.schema.document import Items, Node, Scalar, parse
 
 # Keys on whose values the message about a key depends, by the beginning of its path.
 OF_ALL_JOBS = ("topology", "jobs")

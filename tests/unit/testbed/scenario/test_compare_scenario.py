@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed import cli
+from agglab.testbed.cli import main
 from agglab.testbed.scenario import ScenarioError, Suite, load, suite_to_yaml, to_yaml
-from agglab.testbed.scenario.document import parse, written
+from agglab.testbed.schema.document import parse, written
 
 BASE = """
 topology: {workers: 4, servers: 1}
@@ -341,14 +341,14 @@ def test_a_key_that_is_stated_beside_the_system_is_refused(
 
 
 def test_quickstart_runs_with_every_system(tmp_path: Path) -> None:
-    assert cli.main(["check", "quickstart", "--set", "system=ring"]) == 0
-    assert cli.main(["check", "quickstart", "--set", "system=ps"]) == 0
+    assert main.main(["check", "quickstart", "--set", "system=ring"]) == 0
+    assert main.main(["check", "quickstart", "--set", "system=ps"]) == 0
 
 
 def test_check_tells_what_will_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "s.yaml"
     path.write_text(TWO + "sweep: {topology.workers: [2, 4]}")
-    assert cli.main(["check", str(path)]) == 0
+    assert main.main(["check", str(path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"{path}: valid, 4 runs",
         "  workers 2: a, b",

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agglab.testbed.scenario import ScenarioError, load
-from agglab.testbed.scenario.schema import keys
+from agglab.testbed.schema.scenario import keys
 
 WORDS = ["1", "0", "-1", "1e9", "1mbit", "5ms", "1%", "true", "auto", "rack", "x", "", "*", "é\n"]
 PATHS = [path for path, _, _ in keys()] + ["expect.exact", "sweep.seed", "links.overrides"]

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from scenario_mistakes import ONE_MISTAKE, WRONG
 
 from agglab.testbed import systems
-from agglab.testbed.cli import main
-from agglab.testbed.paths import FIGURE_FOLDER, SCENARIO_FOLDER
-from agglab.testbed.problems import Where
+from agglab.testbed.base.paths import FIGURE_FOLDER, SCENARIO_FOLDER
+from agglab.testbed.base.problems import Where
+from agglab.testbed.cli.main import main
 from agglab.testbed.scenario import ScenarioError, load
-from agglab.testbed.scenario.document import Scalar, written
 from agglab.testbed.scenario.json_schema import schema
-from agglab.testbed.scenario.kinds import InvalidText, Kind
-from agglab.testbed.scenario.schema import keys
+from agglab.testbed.schema.document import Scalar, written
+from agglab.testbed.schema.kinds import InvalidText, Kind
+from agglab.testbed.schema.scenario import keys
 
 SHIPPED = sorted([*SCENARIO_FOLDER.glob("*.yaml"), *FIGURE_FOLDER.glob("*.yaml")])
 CHECKER = jsonschema.Draft7Validator(schema())

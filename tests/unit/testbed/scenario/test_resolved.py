@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.run import run
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import find, graph, load, names, resolve, to_yaml
 from agglab.topologies import kinds
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agglab.testbed.scenario import ScenarioError, load
-from agglab.testbed.scenario.document import Mapping, parse
 from agglab.testbed.scenario.sweep_range import ALLOWED, RangeError, values
+from agglab.testbed.schema.document import Mapping, parse
 
 
 def listed(text: str) -> list[str]:

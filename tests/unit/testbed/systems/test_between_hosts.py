@@ -25,14 +25,14 @@ from agglab.hosts.agent_core import AgentCore
 from agglab.systems.ps.system import ParameterServer
 from agglab.systems.ring.system import Ring
 from agglab.systems.switchml.system import SwitchML
-from agglab.testbed.plan import Entries, forwarding
+from agglab.testbed.base.worker_id import WorkerId
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.base import Truth
 from agglab.testbed.systems.between_hosts import BetweenHosts
+from agglab.testbed.systems.plan import Entries, forwarding
 from agglab.testbed.virtual.backend import VirtualBackend
 from agglab.testbed.virtual.workers import AgentNode
-from agglab.testbed.worker_id import WorkerId
 from agglab.topologies import Topology
 
 KINDS = ("ring", "dedicated", "beside")

@@ -9,7 +9,7 @@ from system_runs import run_in
 
 from agglab.testbed import systems
 from agglab.testbed.scenario import load
-from agglab.testbed.system_names import built_in
+from agglab.testbed.schema.system_names import built_in
 from agglab.testbed.systems.base import ResolvedScenario
 
 SYSTEMS = [

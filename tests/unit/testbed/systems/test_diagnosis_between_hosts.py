@@ -9,9 +9,13 @@ import pytest
 
 from agglab.hosts.agent_core import WAITING_MAX
 from agglab.systems.ring.system import Ring
+from agglab.testbed.base.traffic_counters import (
+    DirectionStatistics,
+    NetworkStatistics,
+    SwitchStatistics,
+)
 from agglab.testbed.scenario import resolve
-from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.statistics import DirectionStatistics, NetworkStatistics, SwitchStatistics
+from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.systems.base import ActiveJob, MissingChunks
 from agglab.testbed.systems.servers import diagnose
 from agglab.testbed.systems.withheld import REFUSED, Merging, blame_switches

@@ -11,7 +11,7 @@ import pytest
 
 from agglab.systems.netrpc import diagnosis as netrpc
 from agglab.systems.pooling import diagnosis as pooling
-from agglab.testbed.statistics import NetworkStatistics
+from agglab.testbed.base.traffic_counters import NetworkStatistics
 from agglab.testbed.systems.base import MissingChunks
 from agglab.testbed.systems.summing import diagnosis as summing
 from agglab.testbed.systems.summing.plan import PlacedJob, plan

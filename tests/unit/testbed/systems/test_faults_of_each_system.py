@@ -14,7 +14,7 @@ import pytest
 from system_runs import run_in
 
 from agglab.testbed import systems
-from agglab.testbed.system_names import built_in
+from agglab.testbed.schema.system_names import built_in
 
 SYSTEMS = [name for name in built_in() if "virtual" in systems.find(name).abilities.clocks]
 WORKLOADS = {

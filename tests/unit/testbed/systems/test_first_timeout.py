@@ -10,10 +10,10 @@ from system_runs import run_in
 
 from agglab.testbed import systems
 from agglab.testbed.scenario import ScenarioError, load
-from agglab.testbed.scenario.key import key_of
-from agglab.testbed.scenario.kinds import AutoOr, Quantity
-from agglab.testbed.scenario.schema import Workload
-from agglab.testbed.system_names import built_in
+from agglab.testbed.schema.key import key_of
+from agglab.testbed.schema.kinds import AutoOr, Quantity
+from agglab.testbed.schema.scenario import Workload
+from agglab.testbed.schema.system_names import built_in
 
 KEY = "workload.first_timeout"
 SYSTEMS = [

@@ -8,7 +8,7 @@ import pytest
 
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.scenario.checks import MAX_JOBS
-from agglab.testbed.system_names import built_in
+from agglab.testbed.schema.system_names import built_in
 
 TEXT = """
 name: tried

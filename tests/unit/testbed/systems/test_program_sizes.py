@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.paths import P4_FOLDER
+from agglab.testbed.base.paths import P4_FOLDER
 from agglab.testbed.scenario import load
-from agglab.testbed.system_names import built_in
+from agglab.testbed.schema.system_names import built_in
 from agglab.testbed.systems import find
 from p4native.compiler.diagnostics import Diagnostics
 from p4native.compiler.preprocess import Options, preprocess

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.run import run
+from agglab.testbed.base.paths import REPOSITORY
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import load
 
 TEXT = """

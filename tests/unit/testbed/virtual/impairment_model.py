@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from agglab.testbed.impairments import FrameDecision, draw
+from agglab.testbed.run.impairments import FrameDecision, draw
 from agglab.topologies.graph import (
     Corrupt,
     Drop,

@@ -12,14 +12,14 @@ import pytest
 
 from agglab.hosts import wire
 from agglab.hosts.tensors import make_tensor
-from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.program import Program, compile_program
-from agglab.testbed.scenario.fault_kinds import FaultEntry
-from agglab.testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Workload
-from agglab.testbed.scenario.schema import Topology as Shape
+from agglab.testbed.base.paths import REPOSITORY
+from agglab.testbed.base.worker_id import Event, WorkerId
+from agglab.testbed.run.programs.program import Program, compile_program
+from agglab.testbed.schema.fault_kinds import FaultEntry
+from agglab.testbed.schema.scenario import Links, Scenario, Switch, Timeouts, Workload
+from agglab.testbed.schema.scenario import Topology as Shape
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
-from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Direction, rack
 from agglab.topologies.graph import Corrupt, Topology
 from agglab.verification.explore.schedules import LANES, SLOTS

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.run import run
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import load
 
 TEXT = """

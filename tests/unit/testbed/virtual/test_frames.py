@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from agglab.testbed.checksum import is_zero_sum
-from agglab.testbed.impairments import flip
+from agglab.testbed.base.checksum import is_zero_sum
+from agglab.testbed.run.impairments import flip
 from agglab.testbed.virtual.frames import Address, Framing
 
 HOST = Address("02:00:00:00:00:03", "10.0.0.3", 48866)

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from agglab.testbed import systems
-from agglab.testbed.run import run
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import load
+from agglab.testbed.scenario.workloads.correctness import verify
 from agglab.testbed.systems.base import Truth
-from agglab.testbed.verify import verify
 from agglab.testbed.virtual import native
 from agglab.testbed.virtual.gathered import Gathered, Gatherings, Share
 from agglab.testbed.virtual.workers import AgentNode

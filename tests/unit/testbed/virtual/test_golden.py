@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.run import run
+from agglab.testbed.base.paths import REPOSITORY
+from agglab.testbed.experiment.scenario_run import run
+from agglab.testbed.results.side_by_side import runs_of
 from agglab.testbed.scenario import find, load
-from agglab.testbed.side_by_side import runs_of
 
 TABLE = REPOSITORY / "docs" / "virtual-results.md"
 SMALL = ("workload.elements=50_000", "workload.rounds=2")

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from impairment_model import decision_on
 
-from agglab.testbed.impairments import direction_key, flip
+from agglab.testbed.run.impairments import direction_key, flip
 from agglab.testbed.virtual.clock import Clock
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.topologies import Direction

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agglab.testbed.impairments import decider
+from agglab.testbed.run.impairments import decider
 from agglab.testbed.virtual.clock import AT_ONCE_MAX, Clock, NeverEnds
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.topologies import Direction

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from agglab.hosts import wire
-from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.program import compile_program
+from agglab.testbed.base.paths import REPOSITORY
+from agglab.testbed.base.worker_id import Event, WorkerId
+from agglab.testbed.run.programs.program import compile_program
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.virtual import CompiledProgram, VirtualBackend
-from agglab.testbed.worker_id import Event, WorkerId
 from agglab.topologies import Direction, Topology, fat_tree, rack, two_tier
 from agglab.topologies.graph import Drop, Duplicate, Reorder
 from agglab.verification.explore.schedules import LANES, SLOTS

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.run import run
+from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import find, load
 from agglab.verification import __main__ as verification
 from agglab.verification import conformance

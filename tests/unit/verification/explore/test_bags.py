@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.paths import REPOSITORY
+from agglab.testbed.base.paths import REPOSITORY
 from agglab.verification import programs
 from agglab.verification.explore import walk
 from agglab.verification.explore.bags import BEGINNINGS_US, FIRST_NUMBERS, KINDS, Bags

@@ -14,7 +14,7 @@ from agglab.systems.switchml.verification.interleavings import (
     InvariantViolated,
     enumerate_all,
 )
-from agglab.testbed.paths import REPOSITORY
+from agglab.testbed.base.paths import REPOSITORY
 from agglab.verification.explore.command import main
 
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"

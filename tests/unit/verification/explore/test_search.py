@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agglab.testbed import systems
-from agglab.testbed.paths import REPOSITORY
-from agglab.testbed.program import Program, compile_program
+from agglab.testbed.base.paths import REPOSITORY
+from agglab.testbed.run.programs.program import Program, compile_program
 from agglab.testbed.scenario import load
 from agglab.verification import programs
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule

@@ -13,7 +13,7 @@ from agglab.systems.switchml.verification import worker_model
 from agglab.systems.switchml.verification.setting import from_values
 from agglab.systems.switchml.verification.switch_model import COUNTED, Decision, SwitchModel
 from agglab.systems.switchml.verification.world import LAWFUL, Walks
-from agglab.testbed.paths import REPOSITORY
+from agglab.testbed.base.paths import REPOSITORY
 from agglab.verification.explore import walk
 from agglab.verification.explore.command import main
 from agglab.verification.explore.search import Subject, minimal_walk, replay, try_seed, write_walk

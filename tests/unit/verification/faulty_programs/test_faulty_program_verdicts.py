@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import systems
-from agglab.testbed.paths import P4_FOLDER
+from agglab.testbed.base.paths import P4_FOLDER
 from agglab.verification.faulty_programs import command
 from agglab.verification.faulty_programs.catalogue import KINDS, Change, FaultyProgram, read
 from agglab.verification.faulty_programs.trials import NotRun, verdicts

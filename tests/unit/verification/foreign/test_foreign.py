@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from agglab.testbed import systems
-from agglab.testbed.paths import P4_FOLDER
+from agglab.testbed.base.paths import P4_FOLDER
 from agglab.testbed.systems.frames import End
 from agglab.verification.foreign import scenario, trial
 from agglab.verification.foreign.frames import FRAME_BYTES, KINDS, ForeignHost, ends_of

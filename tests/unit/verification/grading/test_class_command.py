@@ -9,7 +9,7 @@ import needs
 import pytest
 from submissions import DOUBLE, solution, written
 
-from agglab.testbed.cli import main
+from agglab.testbed.cli.main import main
 
 
 @needs.mark("network namespaces")

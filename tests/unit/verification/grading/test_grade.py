@@ -11,7 +11,7 @@ import needs
 import pytest
 from submissions import DOUBLE, ECHO, FIGURE, FORWARD, TESTS, graded, solution, written
 
-from agglab.testbed.cli import main
+from agglab.testbed.cli.main import main
 from agglab.verification.grading import lab as labs
 from agglab.verification.grading.wrong import Wrong
 

@@ -12,7 +12,7 @@ import needs
 import pytest
 from submissions import DOUBLE, ECHO, FIGURE, FORWARD, graded, solution, written
 
-from agglab.testbed import kernel
+from agglab.testbed.base import kernel
 from agglab.verification.grading import lab as labs
 from agglab.verification.grading import submission
 from agglab.verification.grading.grade import grades
@@ -265,7 +265,7 @@ def _command(name: str) -> str:
 def test_without_namespaces_python_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    from agglab.testbed.cli import main
+    from agglab.testbed.cli.main import main
 
     def refused(kinds: int) -> None:
         raise OSError(1, "unshare: Operation not permitted")

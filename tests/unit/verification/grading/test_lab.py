@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from submissions import ECHO, FIGURE, FORWARD
 
-from agglab.testbed.problems import ScenarioError
+from agglab.testbed.base.problems import ScenarioError
 from agglab.verification.grading import lab
 
 RIGHT = """

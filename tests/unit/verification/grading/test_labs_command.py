@@ -9,7 +9,7 @@ import needs
 import pytest
 from submissions import DOUBLE, LABS
 
-from agglab.testbed.cli import main
+from agglab.testbed.cli.main import main
 from agglab.verification.grading import course, labs_command
 
 

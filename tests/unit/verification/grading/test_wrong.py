@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.problems import ScenarioError
+from agglab.testbed.base.problems import ScenarioError
 from agglab.verification.grading import wrong
 
 SOLUTION = "one two two three"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.paths import REPOSITORY
+from agglab.testbed.base.paths import REPOSITORY
 from agglab.testbed.scenario import names
 from agglab.verification.mutants import checks
 from agglab.verification.mutants.catalogue import CatalogueError, Mutant, choose, read

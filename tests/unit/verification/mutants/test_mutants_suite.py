@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.paths import REPOSITORY
+from agglab.testbed.base.paths import REPOSITORY
 from agglab.testbed.systems import built_in, in_virtual_time
 from agglab.verification.mutants import checks, table
 from agglab.verification.mutants.catalogue import Mutant, read

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import systems
-from agglab.testbed.exit_codes import FAILED, INVALID, PASSED
+from agglab.testbed.base.exit_codes import FAILED, INVALID, PASSED
 from agglab.verification.__main__ import main
 from agglab.verification.sweep.points import LOSSES, SIZES, TOPOLOGIES, Point, points
 from agglab.verification.sweep.trial import Subject

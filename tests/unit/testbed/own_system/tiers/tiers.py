@@ -9,11 +9,11 @@ from pathlib import Path
 import tiers_endpoints as wire
 
 from agglab.hosts.part import SCHEDULER, SERVER, WORKER
-from agglab.testbed.plan import TableEntry
-from agglab.testbed.plan.forwarding import wiring_of
 from agglab.testbed.systems.base import Abilities, ActiveJob, Agent, Counter, Source
 from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts, one_after_another
 from agglab.testbed.systems.forwarding import SOURCE, Flow, bytes_by_direction, path
+from agglab.testbed.systems.plan import TableEntry
+from agglab.testbed.systems.plan.forwarding import wiring_of
 
 WORKER_PORT, SERVER_PORT, SCHEDULER_PORT, SERVERS = 50_000, 51_000, 52_000, 2
 FRAME = wire.LOWER_HEADER_BYTES + wire.HEADER.size + 4 * wire.LANES

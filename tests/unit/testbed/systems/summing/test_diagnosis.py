@@ -2,7 +2,7 @@
 
 import pytest
 
-from agglab.testbed.statistics import DirectionStatistics, NetworkStatistics
+from agglab.testbed.base.traffic_counters import DirectionStatistics, NetworkStatistics
 from agglab.testbed.systems.base import MissingChunks, spans
 from agglab.testbed.systems.summing.diagnosis import diagnose
 from agglab.testbed.systems.summing.plan import PlacedJob, plan

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agglab.testbed.scenario import resolve
-from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.schema.jobs import Job
+from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.systems.summing.partition import divide
 from agglab.testbed.systems.summing.slots import Slots, due
 

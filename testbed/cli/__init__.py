@@ -1,0 +1,1 @@
+"""The command line `agglab`: a module or a folder for each command."""

@@ -1,0 +1,1 @@
+"""What a result folder holds, and what several results have in common."""
