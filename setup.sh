@@ -97,7 +97,7 @@ up_to_date() {
 
 install_agglab() {
     install_packages
-    rm -f "$STAMP"
+    rm -rf "$STAMP" ./*.egg-info  # Python would read the entry points of an earlier layout
     step "virtual environment .venv" /usr/bin/python3 -m venv --clear --system-site-packages .venv
     step "Python packages" .venv/bin/python -m pip install --quiet --editable ./toolchain --editable '.[test]'
     wanted >"$STAMP"
