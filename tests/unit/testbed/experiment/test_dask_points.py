@@ -196,7 +196,7 @@ def test_files_of_a_point_stay_in_its_folder(tmp_path: Path) -> None:
 def test_a_worker_without_a_state_folder_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scratch, "state_folder", lambda: tmp_path / "file")
+    monkeypatch.setattr(scratch, "state_folder", lambda _: tmp_path / "file")
     (tmp_path / "file").write_text("")
     code, said, files = dask_points.work("{}")
     assert (code, files) == (LACKING, b"")
