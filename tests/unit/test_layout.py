@@ -58,7 +58,7 @@ def folder_of(module: str) -> str:
     if module in AT_HOSTS:
         return ENDPOINTS
     parts = module.split(".")
-    return "verification" if "verification" in parts else parts[0]
+    return "verification" if parts[0] == "systems" and "verification" in parts else parts[0]
 
 
 def home_of(folder: str) -> Path:
