@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from p4native import switch
+from p4native import VERSION, switch
 from p4native.common.exit_codes import FAILED, INVALID, PASSED
 from p4native.common.files import read_bytes
 from p4native.common.printable import plain
@@ -98,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--trace", action="store_true", help="print the path of each packet through the program"
     )
+    parser.add_argument("--version", action="version", version=f"p4native-stf {VERSION}")
     return parser
 
 
