@@ -125,8 +125,9 @@ def _uncounted_end(measured: Measurements) -> str:
     """Returns which agents did not count to the end what they sent: those whose program ended
     early, or that still had packets under way at the end. Empty if there are none."""
     for result in measured.outcome.jobs:
-        if result.ended_early:
-            return f"{result.ended_early[0]} ended early, and its last counts are lost with it"
+        if result.died_after_rounds:
+            agent = result.died_after_rounds[0]
+            return f"{agent} ended early, and its last counts are lost with it"
         if not result.settled:
             name = result.job.name
             return f"packets of {name} were still under way when its agents were stopped"

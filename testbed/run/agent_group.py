@@ -46,6 +46,7 @@ class AgentGroup:
         self._spare = {agent.rank for agent in agents if agent.spare}
         result.servers = {rank: known.host for rank, known in self._servers.items()}
         self._dead: dict[int, Event] = {}
+        self._told_to_stop = False
         self.forgetful = False
         """Whether an agent has been restarted and therefore knows nothing of the session."""
 
@@ -94,7 +95,8 @@ class AgentGroup:
             (self._result.served if served else self._result.reports).append(event)
         if event["event"] == "ended":
             self._dead[event["rank"]] = event
-            self._result.ended_early.append(self.called(event["rank"]))
+            if self._result.ended_ns is not None and not self._told_to_stop:
+                self._result.died_after_rounds.append(self.called(event["rank"]))
         elif event["event"] == "ready" and self._dead.pop(event["rank"], None):
             self.forgetful = True
 
@@ -183,6 +185,7 @@ class AgentGroup:
         for rank in asked:
             self.send(rank, command="report")
         yield from self.until_answered(asked, ("served", "ended"))
+        self._told_to_stop = True
         for rank in [*range(len(self.job.hosts)), *self._servers]:
             self.send(rank, command="stop")
 

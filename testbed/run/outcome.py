@@ -88,8 +88,8 @@ class JobResult:
     included, because they used the network as well. servers: the servers' hosts by rank, if the
     system has servers. served: the events with the servers' counts. control: the counts of the
     job's controller, if the system has one. settled: whether no packets between its agents were
-    under way when they were stopped. ended_early: the agents whose programs ended without being
-    told to, as messages call them. Nobody knows what these had counted last.
+    under way when they were stopped. died_after_rounds: the agents whose programs ended after the
+    last round without being told to, as messages call them. Nobody knows their last counts.
     """
 
     job: Job
@@ -104,7 +104,7 @@ class JobResult:
     control: ControlCounts | None = None
     failure: Failure | None = None
     settled: bool = True
-    ended_early: list[str] = field(default_factory=list)
+    died_after_rounds: list[str] = field(default_factory=list)
     started_ns: int | None = None
     ended_ns: int | None = None
 

@@ -46,6 +46,7 @@ PARTS = {
     "what all services share: hosts": at_hosts("netrpc"),
     "`switchml`: program and worker": [
         "p4/switchml.p4",
+        *(f"p4/include/{name}.p4" for name in ("sender", "aggregation", "sums", "switchml_egress")),
         "systems/switchml/worker.*",
     ],
     "`omnireduce`: program and worker": ["p4/omnireduce.p4", *at_hosts("omnireduce")],

@@ -60,13 +60,6 @@ def test_words_hold_the_lanes_of_packets_of_every_size(tmp_path: Path) -> None:
         assert word_bits(text) == expected, lanes
 
 
-@pytest.mark.parametrize(("sets", "bits"), [(2, 1), (4, 2), (8, 3), (16, 4)])
-def test_each_set_of_a_slot_is_looked_at_once(sets: int, bits: int, tmp_path: Path) -> None:
-    (text,) = expanded(tmp_path, "presence.p4", "SETS", [sets], "SET_BITS: EACH_EARLIER(NUMBERED)")
-    numbers = "".join(f"<{n}>" for n in range(1, sets + 1))
-    assert text.replace(" ", "") == f"{bits}:{numbers}"
-
-
 def test_pairs_have_different_names(tmp_path: Path) -> None:
     (text,) = expanded(tmp_path, "pairs.p4", "UNUSED", [0], "PAIRS: EACH_PAIR(NUMBERED)")
     count, names = text.split(":")

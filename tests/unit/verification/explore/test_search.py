@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_program import AGGREGATION, own_program
 
 from agglab.testbed import systems
 from agglab.testbed.base.paths import REPOSITORY
@@ -31,20 +32,12 @@ def compiled() -> Program:
     return compile_program(PROGRAM, "agglab", SIZES)
 
 
-def broken(folder: Path, old: str, new: str) -> Path:
-    """The program with a piece replaced."""
-    text = PROGRAM.read_text()
-    assert text.count(old) == 1
-    path = folder / "broken.p4"
-    path.write_text(text.replace(old, new).replace('"include/', f'"{PROGRAM.parent}/include/'))
-    return path
-
-
 @pytest.fixture(scope="module")
 def adds_twice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A contribution that comes twice before its slot is complete is added twice."""
     old = "(meta.before & meta.worker) != 0"
-    yield broken(tmp_path_factory.mktemp("p4"), old, f"{old} && meta.before == meta.all_workers")
+    new = f"{old} && meta.before == meta.all_workers"
+    yield own_program(tmp_path_factory.mktemp("p4"), (AGGREGATION, old, new))
 
 
 def test_schedules_are_sound_and_repeat() -> None:
@@ -104,7 +97,7 @@ def test_the_right_switch_passes_what_the_broken_one_failed(
 @pytest.mark.long
 def test_a_switch_that_never_answers_again_is_a_failure(tmp_path: Path) -> None:
     """Without answers to repeated contributions a lost result is lost for good."""
-    program = broken(tmp_path, "if (meta.holds_result) {", "if (false) {")
+    program = own_program(tmp_path, (AGGREGATION, "if (meta.holds_result) {", "if (false) {"))
     silent = compile_program(program, "agglab", SIZES)
     found = [try_scenario(schedule(seed, SYSTEM), silent).finding for seed in range(30)]
     assert "failure" in {each.kind for each in found if each}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from own_program import AGGREGATION, own_program
 
 from agglab.systems.switchml.verification import worker_model
 from agglab.systems.switchml.verification.setting import from_values
@@ -24,15 +25,6 @@ SEEDS = range(0, 160, 2)
 KEPT = (1_000_068,)
 """Found wrong once: what a first gap makes due is due at once."""
 STALE = ("meta.stale = used && ahead[31:31] == 1;", "meta.stale = false;")
-
-
-def broken(folder: Path, old: str, new: str) -> Path:
-    """The program with a piece replaced."""
-    text = PROGRAM.read_text()
-    assert text.count(old) == 1
-    path = folder / "broken.p4"
-    path.write_text(text.replace(old, new).replace('"include/', f'"{PROGRAM.parent}/include/'))
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +78,7 @@ def test_every_decision_of_a_switch_comes(
     ],
 )
 def test_a_broken_switch_is_found_soon(old: str, new: str, tmp_path: Path) -> None:
-    wrong = Subject("switchml", broken(tmp_path, old, new))
+    wrong = Subject("switchml", own_program(tmp_path, (AGGREGATION, old, new)))
     assert any(try_seed(seed, wrong).finding for seed in range(0, 200, 2))
 
 
@@ -94,7 +86,7 @@ def test_a_broken_switch_is_found_soon(old: str, new: str, tmp_path: Path) -> No
 def test_what_is_found_is_small_and_can_be_replayed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wrong = Subject("switchml", broken(tmp_path, *STALE))
+    wrong = Subject("switchml", own_program(tmp_path, (AGGREGATION, *STALE)))
     seed = next(seed for seed in range(0, 100, 2) if try_seed(seed, wrong).finding)
     finding = try_seed(seed, wrong).finding
     assert finding is not None

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../../switch/io/buffers.h"
-#include "../../../../switch/io/offload.h"
+#include "../../../p4native/switch/io/buffers.h"
+#include "../../../p4native/switch/io/offload.h"
 
 static void print_packet(void *context, uint8_t *data, uint32_t len, const struct known_sum *known)
 {

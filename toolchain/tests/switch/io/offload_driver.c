@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../../../switch/io/offload.h"
+#include "../../../p4native/switch/io/offload.h"
 
 static void print_packet(void *context, uint8_t *data, uint32_t len, const struct known_sum *known)
 {

@@ -3,7 +3,7 @@
  * By the destination address: a group address is copied to all of ports 1..3 but the one of entry; a last
  * byte of 0x63 asks for port 99, of 0x64 for a frame of no bytes; else port 1 and 2 swap, any other port answers on itself.
  */
-#include "../../../../switch/runtime/pipeline.h"
+#include "../../../p4native/switch/runtime/pipeline.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -70,7 +70,7 @@ def test_by_default_it_listens_where_only_this_user_can_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "state"
-    monkeypatch.setattr(runner, "state_folder", lambda: folder)
+    monkeypatch.setattr(runner, "state_folder", lambda program: folder)
     options = parse(["--no-p4", "--device-id", "7"])
     assert runner._address(options) == f"unix:{folder}/switch-7.grpc"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
