@@ -29,7 +29,7 @@ from agglab.testbed.systems.plan.changes import (
 )
 from p4native.bmv2.errors import ControlError
 from p4native.common.object_names import full_name, is_called, matching
-from p4native.switch.p4runtime import read_p4info
+from p4native.switch.p4runtime.text import read_p4info
 
 # Giving a switch its program includes compiling it, which a busy machine does slowly.
 CALL_TIMEOUT_S = 180.0

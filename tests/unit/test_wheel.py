@@ -75,7 +75,8 @@ def test_the_drop_in_finds_its_python(installed: Path, tmp_path: Path) -> None:
 
 def test_remedies_are_what_an_installed_wheel_can_do(installed: Path, tmp_path: Path) -> None:
     program = """
-from agglab.testbed import doctor, program
+from agglab.testbed.cli import doctor
+from agglab.testbed.run.programs import program
 from agglab.testbed.base.errors import C_COMPILER, lacks_program
 from agglab.testbed.real.targets import bmv2, native
 from agglab.testbed.base.command_lines import module_remedy

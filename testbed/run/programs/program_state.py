@@ -160,7 +160,7 @@ def _by_bytes(program: Program, names: Mapping[str, str]) -> frozenset[str]:
     names. Protobuf is imported only if there are any."""
     if not names:
         return frozenset()
-    from p4native.switch.p4runtime import read_p4info
+    from p4native.switch.p4runtime.text import read_p4info
 
     info = read_p4info(program.p4info.read_bytes())
     counters = [*info.counters, *info.direct_counters]

@@ -7,8 +7,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from p4native.compiler.diagnostics import Diagnostics
 from p4native.compiler.preprocess import Options, preprocess
 

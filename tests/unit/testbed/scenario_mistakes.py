@@ -104,7 +104,8 @@ ONE_MISTAKE = {
     "missing program file": (
         "switch: {program: no/such.p4}",
         "s.yaml:1: switch.program: unknown program 'no/such.p4'; allowed: atp, esa, forwarding, "
-        "libra, mlfabric, netrpc, omnireduce, switchml (from p4/), or the path of a .p4 file",
+        "libra, mlfabric, netrpc, omnireduce, switchml, switchml_bfloat16, switchml_deadline, "
+        "switchml_float16, switchml_narrow (from p4/), or the path of a .p4 file",
     ),
     "override of nothing": (
         "links:\n  overrides:\n  - {match: h9-s1, loss: 1%}",

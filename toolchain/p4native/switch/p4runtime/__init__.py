@@ -8,6 +8,3 @@ protobuf is first imported.
 import os
 
 os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
-from p4native.switch.p4runtime.text import read_p4info
-
-__all__ = ["read_p4info"]

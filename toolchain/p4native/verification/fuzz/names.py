@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from p4native.switch.p4runtime import read_p4info  # before protobuf is first imported
+from p4native.switch.p4runtime.text import read_p4info  # before protobuf is first imported
 
 # isort: split
 from google.protobuf import text_format
