@@ -283,6 +283,7 @@ FOLLOWED = {
     ),
     "tests/unit/testbed/test_system_elsewhere.py": (
         "cp -r systems/ring systems/mine",
+        ".venv/bin/python -m pytest systems/mine",
         "rm -r systems/mine/verification",
         'sed -i \'s/agglab\\.systems\\.ring/agglab.systems.mine/; s/name = "ring"/name = "mine"/\' '
         "systems/mine/*.py systems/mine/tests/*.py",

@@ -17,10 +17,13 @@ def in_front(command: Sequence[str]) -> int:
         return subprocess.run(command, stdin=subprocess.DEVNULL).returncode
     if os.getpgrp() == 0:  # the group's leader is outside of this pid namespace
         os.setpgid(0, 0)
-    process = subprocess.Popen(command, preexec_fn=os.setpgrp)
+    # Not Popen with a preexec_fn: it forks, and gRPC's threads make the child abort.
+    child = os.posix_spawnp(
+        command[0], list(command), os.environ, setpgroup=0, setsigdef=[signal.SIGPIPE]
+    )
     try:
-        give_terminal(process.pid)
-        return _ended(process)
+        give_terminal(child)
+        return _ended(child)
     finally:
         give_terminal(os.getpgrp())
 
@@ -41,13 +44,12 @@ def _undisturbed() -> Iterator[None]:
         signal.signal(signal.SIGTTOU, before)
 
 
-def _ended(process: subprocess.Popen[bytes]) -> int:
-    """Waits until a program has ended. It goes on at once if it stops, because there is nothing
-    here that would let it go on later: because of Ctrl-Z, or because it has read from the terminal
-    before it had it."""
+def _ended(child: int) -> int:
+    """Waits until a program has ended, and returns its exit code. It goes on at once if it stops
+    (because of Ctrl-Z, or because it has read from the terminal before it had it), because there is
+    nothing here that would let it go on later."""
     while True:
-        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        _, status = os.waitpid(child, os.WUNTRACED)
         if not os.WIFSTOPPED(status):
-            process.returncode = os.waitstatus_to_exitcode(status)
-            return process.returncode
-        os.killpg(process.pid, signal.SIGCONT)
+            return os.waitstatus_to_exitcode(status)
+        os.killpg(child, signal.SIGCONT)

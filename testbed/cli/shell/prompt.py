@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from agglab.testbed.cli.shell.refused import Refused
 from agglab.testbed.cli.shell.session import Session
 
 PROMPT = "agglab> "
+TICK_S = 1.0
 NO_TRACE = "the switches were started without a trace: use --set switch.log=trace"
 QUIT = ("quit", "exit", "EOF")
 OWN = {
@@ -31,6 +33,19 @@ OWN = {
     "quit": ("", "leave, and remove the network (also Ctrl-D)"),
 }
 """The commands of the prompt itself, each with its usage and help."""
+
+
+@contextlib.contextmanager
+def ticking() -> Iterator[None]:
+    """Wakes the process each second. Python waits for keys in C, and notices a signal that came
+    just before it began to wait only when something else interrupts the wait."""
+    before = signal.signal(signal.SIGALRM, lambda number, frame: None)
+    signal.setitimer(signal.ITIMER_REAL, TICK_S, TICK_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Prompt:
@@ -50,7 +65,8 @@ class Prompt:
         readline.parse_and_bind("tab: complete")
         while True:
             try:
-                line = input(PROMPT)
+                with ticking():
+                    line = input(PROMPT)
             except EOFError:
                 print()
                 return PASSED

@@ -79,6 +79,10 @@ def dissect(binder: Binder, frame: bytes) -> list[tuple[str, int]]:
         if state is None or state not in states:
             break
         for op in states[state]["parser_ops"]:
+            if op["op"] == "set":
+                target, source = op["parameters"]
+                _set(binder, target, source, values)
+                continue
             if op["op"] != "extract" or op["parameters"][0]["type"] not in ("regular", "stack"):
                 return fields
             header = op["parameters"][0]["value"]
@@ -93,6 +97,19 @@ def dissect(binder: Binder, frame: bytes) -> list[tuple[str, int]]:
                 at += width
         state = _next_state(states[state], values, bits[at:])
     return fields
+
+
+def _set(binder: Binder, target: Any, source: Any, values: dict[tuple[str, str], str]) -> None:
+    """Assigns a constant or the value of a field to a field. The value is unknown afterwards if
+    the source is anything else."""
+    header, field = target["value"]
+    width = {name: width for name, width, *_ in binder.fields[header]}[field]
+    if source["type"] == "hexstr":
+        values[header, field] = f"{int(source['value'], 16) % (1 << width):0{width}b}"
+    elif source["type"] == "field" and tuple(source["value"]) in values:
+        values[header, field] = values[tuple(source["value"])].rjust(width, "0")[-width:]
+    else:
+        values.pop((header, field), None)
 
 
 def _next_state(

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from p4native.compiler.command import main as compile_p4
 from p4native.stf import Binder, Expect, Match, Packet, Run, StfError, main, parse
+from p4native.stf.show import dissect
 
 PROGRAM: dict[str, Any] = {
     "header_types": [
@@ -334,3 +336,35 @@ def test_a_program_that_does_not_compile(
     script.write_text("packet 0 00\n")
     assert main([str(program), str(script)]) == 2
     assert f"error: {program} does not compile" in capsys.readouterr().err
+
+
+BY_VARIABLE = """
+#include <core.p4>
+#include <v1model.p4>
+header kind_t { bit<8> kind; }
+header body_t { bit<16> x; }
+struct headers { kind_t first; body_t body; }
+struct metadata { }
+parser P(packet_in p, out headers h, inout metadata m, inout standard_metadata_t s) {
+    bit<16> kind;
+    state start { kind = 300; transition take; }
+    state take { p.extract(h.first); kind = (bit<16>)h.first.kind; transition choose; }
+    state choose { transition select(kind) { 7: body; default: accept; } }
+    state body { p.extract(h.body); transition accept; }
+}
+control C(inout headers h, inout metadata m) { apply { } }
+control I(inout headers h, inout metadata m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in headers h) { apply { p.emit(h); } }
+V1Switch(P(), C(), I(), I(), C(), D()) main;
+"""
+
+
+@pytest.mark.parametrize(("kind", "count"), [(7, 2), (8, 1)])
+def test_fields_are_named_behind_a_variable_of_the_parser(
+    tmp_path: Path, kind: int, count: int
+) -> None:
+    source, product = tmp_path / "by_variable.p4", tmp_path / "by_variable.json"
+    source.write_text(BY_VARIABLE)
+    assert compile_p4([str(source), "-o", str(product)]) == 0
+    fields = dissect(Binder(json.loads(product.read_text())), bytes([kind, 1, 2]))
+    assert fields == [("first.kind", 8), ("body.x", 16)][:count]
