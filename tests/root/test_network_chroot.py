@@ -23,7 +23,7 @@ exec chroot "$1" "$2" -c "$3"
 """
 JOIN = """
 import os, subprocess
-from agglab.testbed import kernel
+from agglab.testbed.base import kernel
 os.chdir("/mnt")
 kernel.unshare(kernel.CLONE_NEWNS)
 kernel.private_mounts()
