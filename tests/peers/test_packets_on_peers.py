@@ -12,7 +12,8 @@ import pytest
 from pairs import compile_with, need_pair, run_on
 
 pytestmark = pytest.mark.peers
-SCRIPTS = sorted((Path(__file__).parents[1] / "packets").glob("*.stf"))
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = sorted((ROOT / "toolchain/tests/packets").glob("*.stf"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)

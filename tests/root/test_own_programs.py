@@ -154,7 +154,7 @@ def test_workers_may_do_without_the_aggregator(scenario, tmp_path: Path) -> None
     (tmp_path / "run.json").write_text(json.dumps({"table_entries": routes}))
     (tmp_path / "alone.yaml").write_text(
         "topology: {workers: 3}\n"
-        f"switch: {{program: {ROOT}/tests/packets/ipv4_router.p4, entries: run.json}}\n"
+        f"switch: {{program: {ROOT}/toolchain/tests/packets/ipv4_router.p4, entries: run.json}}\n"
         'workload: {elements: 300, dtype: int32, rounds: 1, worker: "alone:Alone"}\n'
         "expect: {exact: true}\n"
     )
