@@ -278,13 +278,11 @@ def test_what_all_programs_share_is_compiled_once_and_before_them(
     }
     done = scenario.run(scenario.write(COLD), **surroundings)
     assert done.code == 0, done.err
-    asked: dict[str, list[str]] = {
-        "toolchain/p4native/switch/io": [],
-        "hosts/native": [],
-        "summing/native": [],
-    }
+    # Of the hosts' C there is a library of its own, and one with the system's C.
+    times = {"switch/io": 1, "hosts/native": 2, "summing/native": 1}
+    asked: dict[str, list[str]] = {folder: [] for folder in times}
     for words in map(str.split, log.read_text().splitlines()):
         sources = [Path(word).parent for word in words if word.endswith(".c")]
         for folder in {"/".join(source.parts[-2:]) for source in sources} & set(asked):
             asked[folder].append(words[words.index("-m") + 1])
-    assert asked == {folder: ["agglab.testbed"] for folder in asked}
+    assert asked == {folder: ["agglab.testbed"] * count for folder, count in times.items()}
