@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from own_program import AGGREGATION, own_program
 
 from agglab.systems.switchml.verification.interleavings import (
     ONE_CHUNK,
@@ -18,14 +19,6 @@ from agglab.testbed.base.paths import REPOSITORY
 from agglab.verification.explore.command import main
 
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"
-
-
-def changed(folder: Path, old: str, new: str) -> Path:
-    text = PROGRAM.read_text()
-    assert text.count(old) == 1
-    path = folder / "broken.p4"
-    path.write_text(text.replace(old, new).replace('"include/', f'"{PROGRAM.parent}/include/'))
-    return path
 
 
 def test_two_steps_by_hand() -> None:
@@ -53,7 +46,9 @@ def test_without_copies_every_order_of_two_slots() -> None:
 def test_a_set_that_is_used_again(tmp_path: Path) -> None:
     """The third packet of a slot meets what the first has left; one of the first may still come."""
     assert enumerate_all(PROGRAM, SET_AGAIN, depth=None).states == 6181
-    program = changed(tmp_path, "meta.stale = used && ahead[31:31] == 1;", "meta.stale = false;")
+    program = own_program(
+        tmp_path, (AGGREGATION, "meta.stale = used && ahead[31:31] == 1;", "meta.stale = false;")
+    )
     with pytest.raises(InvariantViolated, match="after: "):
         enumerate_all(program, SET_AGAIN, depth=None)
 
@@ -61,14 +56,14 @@ def test_a_set_that_is_used_again(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_adding_twice_is_caught(tmp_path: Path) -> None:
     old = "(meta.before & meta.worker) != 0"
-    program = changed(tmp_path, old, f"{old} && meta.before == meta.all_workers")
+    program = own_program(tmp_path, (AGGREGATION, old, f"{old} && meta.before == meta.all_workers"))
     with pytest.raises(InvariantViolated, match=r"wrong sum in chunk .* after: duplicate slot"):
         enumerate_all(program, Case(2, 2, 2), depth=3)
 
 
 @pytest.mark.long
 def test_never_answering_again_is_caught(tmp_path: Path) -> None:
-    program = changed(tmp_path, "if (meta.holds_result) {", "if (false) {")
+    program = own_program(tmp_path, (AGGREGATION, "if (meta.holds_result) {", "if (false) {"))
     with pytest.raises(InvariantViolated, match=r"the round does not end after: .*lose slot"):
         enumerate_all(program, Case(2, 1, 2), depth=None)
 
