@@ -18,7 +18,7 @@ from agglab.testbed.experiment.interleaved_runs import Run, take_turns
 from agglab.testbed.experiment.point_group import Group, ends_sweep
 from agglab.testbed.experiment.point_pool import PointPool
 from agglab.testbed.results.metrics import memory_needed_bytes
-from agglab.testbed.results.provenance import code_sha256, memory_available_bytes
+from agglab.testbed.results.provenance import code_below, code_sha256, memory_available_bytes
 from agglab.testbed.run.programs.prepare import Prepared
 from agglab.testbed.run.result_folder import RunFolder, point_folder
 from agglab.testbed.scenario import Point, Suite, to_yaml
@@ -184,5 +184,5 @@ def _own_files(point: Point) -> set[Path]:
     elif entries:
         named.add(entries)
     folders = {path.parent for path in named if (path.parent / "__init__.py").is_file()}
-    named |= {path for folder in folders for path in folder.rglob("*.[pch]*")}
+    named |= {path for folder in folders for path in code_below(folder)}
     return {path for path in named if path.is_file()}

@@ -61,9 +61,16 @@ def _code_files() -> Iterator[tuple[str, Path]]:
     """Yields each file of Agglab's source and its name in the repository."""
     folders = {part: REPOSITORY / part for part in CODE}
     for part, folder in {**folders, "p4": P4_FOLDER, "toolchain/p4native": p4native.FOLDER}.items():
-        for path in folder.rglob("*"):
-            if path.suffix in CODE_SUFFIXES:
-                yield f"{part}/{path.relative_to(folder).as_posix()}", path
+        for path in code_below(folder):
+            yield f"{part}/{path.relative_to(folder).as_posix()}", path
+
+
+def code_below(folder: Path) -> Iterator[Path]:
+    """Yields the files of code below a folder. Tests that lie beside the code are no part of it: a
+    wheel has none."""
+    for path in folder.rglob("*"):
+        if path.suffix in CODE_SUFFIXES and "tests" not in path.relative_to(folder).parts:
+            yield path
 
 
 def memory_available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:

@@ -18,7 +18,9 @@ from system_runs import DISORDER, Run, scenario_text
 from agglab import systems as built_in_systems
 from agglab.testbed import systems
 from agglab.testbed.base.paths import REPOSITORY
+from agglab.testbed.experiment.points import key_of
 from agglab.testbed.experiment.scenario_run import run
+from agglab.testbed.run.programs.prepare import compile_points
 from agglab.testbed.scenario import load
 
 NAME = "mine_of_a_user"
@@ -52,6 +54,21 @@ def test_it_does_what_the_same_system_inside_does(tried: Run, mine: str) -> None
     assert code == own_code == 0
     assert outside["exact"] is True and outside["totals"]["retransmitted"] > 0
     assert {key: outside[key] for key in OF_A_RUN} == {key: inside[key] for key in OF_A_RUN}
+
+
+def test_a_point_depends_on_its_code_and_on_nothing_that_running_leaves(
+    mine: str, tmp_path: Path
+) -> None:
+    (tmp_path / "own.yaml").write_text(scenario_text(mine))
+    points = load(tmp_path / "own.yaml").points
+    runs = [(points[0], compile_points(points)[0])]
+    before = key_of(runs, "")
+    cached = folder_of(mine) / "__pycache__"
+    cached.mkdir(exist_ok=True)
+    (cached / "worker.cpython-3.pyc").write_bytes(b"compiled")
+    assert key_of(runs, "") == before
+    replace_in(folder_of(mine) / "ring.c", "#include <errno.h>", "#include  <errno.h>")
+    assert key_of(runs, "") != before
 
 
 def test_its_own_python_runs(tried: Run, mine: str) -> None:
