@@ -75,7 +75,7 @@ def services(scenario: Scenario) -> Iterator[Finding]:
         yield (
             "netrpc.service",
             f"{type(error).__name__}: {error}",
-            "a service (README.md)",
+            "a service (systems/netrpc/README.md)",
         )
         return
     for job in stated(scenario):

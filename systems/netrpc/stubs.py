@@ -1,5 +1,5 @@
 """The stubs of a service, which an application calls. A stub only returns a value that describes
-the call. The application yields this value, the endpoint performs the call (endpoint.py), and the
+the call. The application yields this value, the endpoint performs the call (worker.py), and the
 application is sent the result."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-/* The inner step of endpoint.py: one worker's state over a round, packet by packet (README.md).
+/* The inner step of worker.py: one worker's state over a round, packet by packet (README.md).
  *
  * Knows neither sockets nor clocks, allocates nothing. Python owns all memory; the structures below are mirrored in
- * endpoint.py, which compares the sizes when the library is loaded.
+ * worker.py, which compares the sizes when the library is loaded.
  */
 #ifndef AGGLAB_OMNIREDUCE_H
 #define AGGLAB_OMNIREDUCE_H

@@ -107,7 +107,7 @@ class _State(ctypes.Structure):
 def _native() -> ctypes.CDLL:
     native = LIBRARY.load()
     expected = ctypes.sizeof(_State) << 16 | COLUMN.itemsize
-    assert native.omnireduce_layout() == expected, "omnireduce.h and endpoint.py differ"
+    assert native.omnireduce_layout() == expected, "omnireduce.h and worker.py differ"
     check_layout()
     return native
 

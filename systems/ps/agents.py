@@ -493,7 +493,7 @@ class PsServer:
 
 def _check_layout(native: ctypes.CDLL) -> None:
     worker = ctypes.sizeof(_Worker) << 16 | PUSH.itemsize
-    assert native.ps_worker_layout() == worker, "ps.h and endpoint.py differ"
+    assert native.ps_worker_layout() == worker, "ps.h and agents.py differ"
     server = ctypes.sizeof(_Server) << 16 | SLOT.itemsize
-    assert native.ps_server_layout() == server, "ps.h and endpoint.py differ"
+    assert native.ps_server_layout() == server, "ps.h and agents.py differ"
     check_layout()

@@ -1,7 +1,7 @@
 /* The inner steps of systems/ps/agents.py: a worker's state, and a server's, packet by packet.
  *
  * They know neither sockets nor clocks, and allocate nothing. Python owns all memory; the structures are mirrored in
- * endpoint.py, which compares the sizes. README.md.
+ * agents.py, which compares the sizes. README.md.
  */
 #ifndef AGGLAB_PS_H
 #define AGGLAB_PS_H

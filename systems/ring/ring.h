@@ -1,7 +1,7 @@
 /* The inner step of systems/ring/worker.py: one worker's state over a round, packet by packet.
  *
  * Knows neither sockets nor clocks, allocates nothing. Python owns all memory; the structures are mirrored in
- * endpoint.py, which compares the sizes. Packets of a round are numbered from 0 in the order in which a worker would
+ * worker.py, which compares the sizes. Packets of a round are numbered from 0 in the order in which a worker would
  * send them: packet k is chunk k % chunks of step k / chunks. README.md.
  */
 #ifndef AGGLAB_RING_H

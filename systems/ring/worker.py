@@ -395,5 +395,5 @@ def _neighbours(job: RingJob) -> tuple[tuple[Address, ...], int, int]:
 
 def _check_layout(native: ctypes.CDLL) -> None:
     expected = ctypes.sizeof(_State) << 16 | PACKET.itemsize
-    assert native.ring_layout() == expected, "ring.h and endpoint.py differ"
+    assert native.ring_layout() == expected, "ring.h and worker.py differ"
     check_layout()
