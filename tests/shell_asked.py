@@ -12,7 +12,6 @@ from agglab.testbed.cli.shell.prompt import Prompt
 from agglab.testbed.cli.shell.session import Session
 from agglab.testbed.run.programs.prepare import compile_points
 from agglab.testbed.scenario import load
-from agglab.verification.grading.described import by_program
 
 
 class Asked:
@@ -36,6 +35,6 @@ def opened(path: Path) -> Iterator[Asked]:
     (prepared,) = compile_points([point])
     with (
         scratch_folder() as scratch,
-        Session(point, prepared, scratch, said.append, by_program) as session,
+        Session(point, prepared, scratch, said.append) as session,
     ):
         yield Asked(Prompt(session), said)

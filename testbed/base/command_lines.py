@@ -58,6 +58,13 @@ def path_on_a_page(path: Path) -> str:
     return shlex.quote(str(whole.relative_to(REPOSITORY) if inside else whole))
 
 
+def path_on_a_shell(path: Path) -> str:
+    """Returns a path as a word of a command: relative if it is below the working directory."""
+    whole = Path(os.path.abspath(path))
+    below = whole.is_relative_to(Path.cwd())
+    return shlex.quote(str(whole.relative_to(Path.cwd()) if below else whole))
+
+
 def python() -> str:
     """Returns how to start the Python interpreter that has Agglab."""
     if IS_CHECKOUT and Path(sys.executable) == REPOSITORY / ".venv/bin/python":

@@ -333,15 +333,10 @@ def _grader(module: str) -> Callable[[list[str]], int]:
 
 
 def _shell(words: list[str]) -> int:
-    """Opens the prompt. The code that reads packets as a program's parser does belongs to the
-    grader, which is imported by its name."""
-    from importlib import import_module
-
     from agglab.testbed.cli.shell import command
 
     with _interruptible():
-        described = import_module("agglab.verification.grading.described")
-        return command.main(words, described.by_program)
+        return command.main(words)
 
 
 def _exec(words: list[str]) -> int:

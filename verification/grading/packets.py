@@ -7,13 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.testbed.base.command_lines import launcher
-from agglab.verification.grading.described import (
-    described,
-    described_nibbles,
-    differing,
-    path_on_a_shell,
-)
+from agglab.testbed.base.command_lines import launcher, path_on_a_shell
 from agglab.verification.grading.lab import Case
 from agglab.verification.grading.result import Judged
 from p4native.common.files import read_bytes
@@ -28,6 +22,7 @@ from p4native.stf import (
     StfError,
     parse,
 )
+from p4native.stf.described import described, described_nibbles, differing
 from p4native.switch import Pipeline, PipelineError
 
 Frames = list[tuple[int, bytes]]

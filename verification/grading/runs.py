@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.base.command_lines import launcher
+from agglab.testbed.base.command_lines import launcher, path_on_a_shell
 from agglab.testbed.base.errors import CompileError, MachineLacks
 from agglab.testbed.experiment import scenario_run as testbed
 from agglab.testbed.experiment.overall_verdict import shortfalls
@@ -22,7 +22,6 @@ from agglab.testbed.scenario import Scenario, ScenarioError, load, resolve
 from agglab.testbed.schema.expectations import Expectation
 from agglab.testbed.virtual import NOTHING, Wanted
 from agglab.verification.explore.shrink import shrink
-from agglab.verification.grading.described import path_on_a_shell
 from agglab.verification.grading.lab import Case
 from agglab.verification.grading.result import Judged
 from agglab.verification.grading.story import Observed, Teller

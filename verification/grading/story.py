@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from agglab.topologies import Topology
-from agglab.verification.grading.described import described
 from p4native.stf import Binder
+from p4native.stf.described import described
 
 FIRST, LAST = 4, 6
 """How many steps of a long run are told: those at its beginning, and those at its end."""

@@ -15,14 +15,14 @@ from agglab.testbed.cli import arguments
 from agglab.testbed.cli.shell.foreground import give_terminal
 from agglab.testbed.cli.shell.prompt import Prompt, lines_of
 from agglab.testbed.cli.shell.refused import Refused
-from agglab.testbed.cli.shell.session import Describe, Session
+from agglab.testbed.cli.shell.session import Session
 from agglab.testbed.experiment.scenario_run import check_machine, contained
 from agglab.testbed.run.programs.prepare import Prepared, compile_points, load_workers
 from agglab.testbed.scenario import Point, Suite, find, load
 from p4native.common.printable import plain
 
 
-def main(words: Sequence[str], describe: Describe) -> int:
+def main(words: Sequence[str]) -> int:
     """Returns 0 if the user has left, and 1 if a command of a file was refused or the network could
     not be built. Raises ScenarioError, CompileError or MachineLacks before anything has started."""
     options = arguments.parse("shell", arguments.shell, words)
@@ -33,7 +33,7 @@ def main(words: Sequence[str], describe: Describe) -> int:
     load_workers([point])
 
     def interact(scratch: Path) -> int:
-        return _interact(point, prepared, scratch, describe, options.commands)
+        return _interact(point, prepared, scratch, options.commands)
 
     try:
         return contained(suite, interact, is_elsewhere=False)
@@ -56,13 +56,11 @@ def only(suite: Suite) -> Point:
     return replace(point, resolved=replace(point.resolved, scenario=recorded))
 
 
-def _interact(
-    point: Point, prepared: Prepared, scratch: Path, describe: Describe, commands: Path | None
-) -> int:
+def _interact(point: Point, prepared: Prepared, scratch: Path, commands: Path | None) -> int:
     """Builds the network, and removes it when the user leaves."""
     try:
         lines = lines_of(commands)
-        with Session(point, prepared, scratch, _say, describe) as session:
+        with Session(point, prepared, scratch, _say) as session:
             session.tell_news()
             prompt = Prompt(session)
             return prompt.interact() if lines is None else prompt.read(lines)

@@ -29,12 +29,11 @@ from agglab.testbed.scenario import Point, ResolvedScenario
 from agglab.testbed.scenario.faults import at_chunk
 from agglab.testbed.schema.faults import AtChunk, Claim, Fault
 from agglab.testbed.virtual import NeverEnds, VirtualBackend
+from p4native.stf.described import by_program
 
 if TYPE_CHECKING:  # it needs packages that virtual time does not
     from agglab.testbed.real.backend import MininetBackend
 
-Describe = Callable[[Path, bytes], str]
-"""A function that returns a frame in words, as the parser of a program (BMv2 JSON) reads it."""
 Say = Callable[[str], None]
 TRACE, PREFIX = "trace", "agglab-shell-"
 NO_TIME = "only in virtual time, where time stands still: use --set backend=virtual"
@@ -50,12 +49,9 @@ class Session:
     experiment: Experiment
     news: News
 
-    def __init__(
-        self, point: Point, prepared: Prepared, scratch: Path, say: Say, describe: Describe
-    ) -> None:
-        """scratch: a folder that is removed when the program ends. describe: see Describe."""
-        self.point, self.prepared = point, prepared
-        self.say, self.describe = say, describe
+    def __init__(self, point: Point, prepared: Prepared, scratch: Path, say: Say) -> None:
+        """scratch: a folder that is removed when the program ends."""
+        self.point, self.prepared, self.say = point, prepared, say
         self.is_over = False
         """Whether all jobs have ended."""
         self.traced = False
@@ -174,7 +170,7 @@ class Session:
 
     def words(self, switch: str, frame: bytes) -> str:
         """Returns a frame in words, as a switch's program reads it."""
-        return self.describe(self.prepared.programs[switch].json, frame)
+        return by_program(self.prepared.programs[switch].json, frame)
 
     # What goes on.
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shlex
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from p4native.stf import Binder, Expect
+from p4native.stf.names import Binder
+from p4native.stf.script import Expect
 from p4native.stf.show import bits_of, dissect, spaced
 
 LOWER = re.compile(r"(eth|ethernet|ip|ipv4|udp)(_h|_t|_header)?", re.IGNORECASE)
@@ -97,10 +96,3 @@ def _value(bits: str) -> str:
         return "any" if set(bits) == {"*"} else f"0b{bits}"
     number = int(bits, 2)
     return str(number) if len(bits) <= 32 else f"{number:#0{len(bits) // 4 + 2}x}"
-
-
-def path_on_a_shell(path: Path) -> str:
-    """Returns a path as a word of a command: relative if it is below the working directory."""
-    whole = Path(os.path.abspath(path))
-    below = whole.is_relative_to(Path.cwd())
-    return shlex.quote(str(whole.relative_to(Path.cwd()) if below else whole))
