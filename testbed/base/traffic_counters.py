@@ -54,6 +54,11 @@ class DirectionStatistics:
     held: int = 0
     handed_over: int | None = None
 
+    @property
+    def lost(self) -> int:
+        """The frames that impairments, the sender's queue or a link that was down have lost."""
+        return self.dropped_injected + self.lost_link_down + self.dropped_by_queue
+
 
 @dataclass(frozen=True)
 class SwitchStatistics:

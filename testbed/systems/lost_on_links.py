@@ -33,12 +33,7 @@ def losses(statistics: NetworkStatistics) -> LostOnLinks:
     """Returns what is lost according to these counts. A packet that is still on a link, or in
     which an impairment has inverted a bit, counts as lost."""
     directions = {
-        each.direction: each.dropped_injected
-        + each.dropped_by_queue
-        + each.lost_link_down
-        + each.corrupted
-        + each.in_flight
-        + each.held
+        each.direction: each.lost + each.corrupted + each.in_flight + each.held
         for each in statistics.directions
     }
     return LostOnLinks(directions, {each.name: each.ring_drops for each in statistics.switches})

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import Field, fields
 from typing import Any
 
-from agglab.testbed.base.problems import Where, nearest, quote
-from agglab.testbed.cli.shell.refused import Refused
+from agglab.testbed.base.problems import Where, quote
+from agglab.testbed.cli.shell.refused import Refused, not_among
 from agglab.testbed.cli.shell.session import Session
 from agglab.testbed.scenario.faults import at_once
 from agglab.testbed.schema.document import Scalar
@@ -62,8 +62,7 @@ def entry_of(words: Sequence[str]) -> FaultEntry:
     values that the kind needs, in their order, or `key=value`. Raises Refused."""
     kind = KINDS.get(words[0])
     if kind is None:
-        near = f"{nearest(words[0], KINDS)}; allowed: {', '.join(KINDS)}"
-        raise Refused(f"no such fault {quote(words[0])}{near}")
+        raise not_among("no such fault", words[0], KINDS)
     form = " ".join([words[0], kind.target.upper(), *(key.upper() for key in kind.needs)])
     usage = f"write `fault {form}`"
     needed = [kind.target, *kind.needs]
@@ -108,8 +107,7 @@ def link(session: Session, words: Sequence[str]) -> None:
     turned = "-".join(reversed(name.split("-")))
     name = turned if name not in names and turned in names else name
     if name not in names:
-        near = f"{nearest(name, names)}; allowed: {', '.join(names)}"
-        raise Refused(f"no such link {quote(name)}{near}")
+        raise not_among("no such link", name, names)
     if state not in (DOWN, UP):
         raise Refused(f"{quote(state)} is neither `down` nor `up`")
     _switch(session, ["link_down", name], state == DOWN, f"{name} is up already")

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from agglab.testbed.base.problems import nearest, quote
-from agglab.testbed.cli.shell.refused import Refused
+from agglab.testbed.base.problems import quote
+from agglab.testbed.cli.shell.refused import Refused, not_among
 from agglab.testbed.cli.shell.session import Session
 from agglab.testbed.cli.shell.slots import slot_lines
 from agglab.testbed.schema.kinds import rate
@@ -37,9 +37,8 @@ def links(session: Session, words: Sequence[str]) -> None:
         for name, sender, receiver, direction in link.directions():
             way = counts[name]
             limit = "no limit" if direction.rate_bps is None else rate().write(direction.rate_bps)
-            lost = way.dropped_injected + way.lost_link_down + way.dropped_by_queue
             ends = f"{sender.interface} -> {receiver.interface}"
-            session.say(f"  {ends}: {limit}, {way.packets} frames, {lost} lost")
+            session.say(f"  {ends}: {limit}, {way.packets} frames, {way.lost} lost")
 
 
 def table(session: Session, words: Sequence[str]) -> None:
@@ -48,8 +47,7 @@ def table(session: Session, words: Sequence[str]) -> None:
         entries = session.backend.entries(switch)
         names = list(dict.fromkeys(entry.table for entry in entries.tables))
         if rest and rest[0] not in names:
-            near = f"{nearest(rest[0], names)}; allowed: {', '.join(names)}"
-            raise Refused(f"{switch} has no entries of a table {quote(rest[0])}{near}")
+            raise not_among(f"{switch} has no entries of a table", rest[0], names)
         shown = [_entry(each) for each in entries.tables if each.table in (rest or names)]
         _say_some(session, switch, shown, "entries")
         for group, replicas in {} if rest else entries.groups.items():
@@ -99,9 +97,7 @@ def registers(session: Session, words: Sequence[str]) -> None:
             session.say(f"{switch}: {' '.join(shown) or 'no registers'}")
         for text in rest:
             name, cells = _cells(text, sizes, switch)
-            values = session.backend.registers(switch, name, cells)
-            if values is None:
-                raise Refused(f"{switch} cannot be read: it is stopped, or its target cannot")
+            values = session.registers(switch, name, cells)
             at = f"{cells[0]}" if len(cells) == 1 else f"{cells[0]}..{cells[-1]}"
             short = name.rpartition(".")[2]
             session.say(f"{switch} {short}[{at}]: {' '.join(map(str, values))}")
@@ -143,8 +139,7 @@ def _full(names: Iterable[str], name: str, kind: str, switch: str) -> str:
         return full_name(known, name, kind)
     except UnresolvedName:
         last = sorted({each.rpartition(".")[2] for each in known})
-        near = f"{nearest(name, last)}; allowed: {', '.join(last) or 'none'}"
-        raise Refused(f"{switch} has no {kind} {quote(name)}{near}") from None
+        raise not_among(f"{switch} has no {kind}", name, last) from None
 
 
 def _say_some(session: Session, switch: str, lines: Sequence[str], kind: str) -> None:

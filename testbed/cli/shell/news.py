@@ -95,10 +95,7 @@ class News:
 
     def _losses(self) -> dict[str, int]:
         """Returns by direction how many frames have been lost."""
-        return {
-            way.direction: way.dropped_injected + way.lost_link_down + way.dropped_by_queue
-            for way in self._backend.statistics().directions
-        }
+        return {way.direction: way.lost for way in self._backend.statistics().directions}
 
     def _words(self, event: Event) -> str:
         """Returns a line about an event; empty if it means nothing to people."""

@@ -9,9 +9,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from agglab.testbed.base.problems import nearest, quote
 from agglab.testbed.cli.shell.foreground import in_front
-from agglab.testbed.cli.shell.refused import Refused
+from agglab.testbed.cli.shell.refused import Refused, not_among
 from agglab.testbed.cli.shell.session import Session
 from agglab.testbed.results.captures import losses, merged
 
@@ -80,8 +79,7 @@ def wireshark(session: Session, words: Sequence[str]) -> None:
     match = INTERFACE.fullmatch(interface)
     names = [end.interface for link in session.resolved.graph.links for end in (link.a, link.b)]
     if match is None or interface not in names:
-        near = f"{nearest(interface, names)}; allowed: {', '.join(names)}"
-        raise Refused(f"no such interface {quote(interface)}{near}")
+        raise not_among("no such interface", interface, names)
     if session.is_virtual and match["node"] not in session.switches:
         raise Refused("in virtual time only the ports of switches are captured: take the other end")
     _installed("wireshark")
@@ -102,8 +100,7 @@ def wireshark(session: Session, words: Sequence[str]) -> None:
 def _check_node(session: Session, node: str) -> None:
     known = [*session.hosts, *session.switches]
     if node not in known:
-        near = f"{nearest(node, known)}; allowed: {', '.join(known)}"
-        raise Refused(f"no such node {quote(node)}{near}")
+        raise not_among("no such node", node, known)
 
 
 def _installed(program: str) -> None:

@@ -172,6 +172,13 @@ class Session:
         """Returns a frame in words, as a switch's program reads it."""
         return by_program(self.prepared.programs[switch].json, frame)
 
+    def registers(self, switch: str, name: str, cells: list[int]) -> list[int]:
+        """Returns the values of cells of a register, given by its full name. Raises Refused."""
+        values = self.backend.registers(switch, name, cells)
+        if values is None:
+            raise Refused(f"{switch} cannot be read: it is stopped, or its target cannot")
+        return values
+
     # What goes on.
 
     def move(self) -> None:

@@ -36,12 +36,12 @@ def slot_lines(session: Session, switch: str) -> Iterator[str]:
     its program has no bitmaps."""
     layout = _layout(session, switch)
     cells = list(range(min(layout.size, CELLS_MAX)))
-    bitmaps = _read(session, switch, layout.bitmap, cells)
+    bitmaps = session.registers(switch, layout.bitmap, cells)
     used = [cell for cell in cells if bitmaps[cell]]
     if not used:
         yield f"{switch}: no slot has been used ({layout.size // layout.sets} slots)"
         return
-    tags = _read(session, switch, layout.tag, used) if layout.tag else None
+    tags = session.registers(switch, layout.tag, used) if layout.tag else None
     sums = _sums(session, switch, layout, used[:SHOWN_MAX])
     for place, cell in enumerate(used[:SHOWN_MAX]):
         slot, own_set = divmod(cell, layout.sets)
@@ -79,7 +79,7 @@ def _sums(session: Session, switch: str, layout: Layout, cells: list[int]) -> li
     """Returns the first lanes of the sums in these cells."""
     lanes: list[list[int]] = [[] for _ in cells]
     for name, bits in layout.sums:
-        for own, value in zip(lanes, _read(session, switch, name, cells), strict=True):
+        for own, value in zip(lanes, session.registers(switch, name, cells), strict=True):
             shifts = range(max(bits - LANE_BITS, 0), -1, -LANE_BITS)
             own += [value >> shift & (1 << LANE_BITS) - 1 for shift in shifts]
         if len(lanes[0]) > LANES_SHOWN:
@@ -127,10 +127,3 @@ def _drawn(bitmap: int, children: Sequence[str]) -> str:
     missing = [name for name, has in zip(children, given, strict=True) if not has]
     state = f"waits for {', '.join(missing)}" if missing else "complete"
     return f"[{' '.join(shown)}] {state}"
-
-
-def _read(session: Session, switch: str, register: str, cells: list[int]) -> list[int]:
-    values = session.backend.registers(switch, register, cells)
-    if values is None:
-        raise Refused(f"{switch} cannot be read: it is stopped, or its target cannot")
-    return values
