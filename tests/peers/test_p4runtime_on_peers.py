@@ -18,7 +18,7 @@ from controller import OURS, PEER, Controller, server
 from dialogue import GROUPS
 from pairs import need
 
-from p4native.compiler.__main__ import main as compile_p4
+from p4native.compiler.command import main as compile_p4
 
 assert dialogue_profiles and dialogue_sessions and dialogue_state and dialogue_tables
 pytestmark = pytest.mark.peers

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from p4native.compiler.__main__ import main as compile_p4
+from p4native.compiler.command import main as compile_p4
 from p4native.stf import run_stf
 
 HERE = Path(__file__).parent

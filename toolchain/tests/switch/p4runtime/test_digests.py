@@ -13,7 +13,7 @@ import p4native.switch.p4runtime  # before protobuf is first imported
 # isort: split
 from p4.v1.p4runtime_pb2 import DigestEntry, DigestListAck, Update
 
-from p4native.compiler.__main__ import main as compile_p4
+from p4native.compiler.command import main as compile_p4
 from p4native.switch import Pipeline
 from p4native.switch.p4runtime.digests import MAX_LIST, Digests
 from p4native.switch.p4runtime.p4info import P4InfoIndex, entries

@@ -26,7 +26,7 @@ from p4.v1.p4runtime_pb2 import (
     ValueSetEntry,
 )
 
-from p4native.compiler.__main__ import main as compile_p4
+from p4native.compiler.command import main as compile_p4
 from p4native.switch.p4runtime.text import read_p4info
 
 assert p4native.switch.p4runtime

@@ -14,7 +14,7 @@ import grpc
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity
 
-from p4native.compiler.__main__ import main as compile_p4
+from p4native.compiler.command import main as compile_p4
 from p4native.switch.p4runtime.text import read_p4info
 
 assert p4native.switch.p4runtime

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from p4native.compiler.__main__ import main as compile_p4
+from p4native.compiler.command import main as compile_p4
 from p4native.switch import Detail, Pipeline
 
 PROGRAM = """

@@ -9,7 +9,7 @@ import need
 import pytest
 from captured import parsed_by_switch, shown, write_pcap
 
-from p4native.compiler.__main__ import main as compile_p4
+from p4native.compiler.command import main as compile_p4
 from p4native.switch.program import Program
 from p4native.switch.wireshark import dissector
 from p4native.switch.wireshark.expressions import quoted
