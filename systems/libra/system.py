@@ -61,6 +61,7 @@ from agglab.testbed.systems.between_hosts import (
 )
 from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
 from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s, unreachable
+from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.plan import Entries
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose
 from agglab.testbed.systems.slot_meter import Part, begun_by_some, slot_meter
@@ -87,6 +88,14 @@ def _sums_owed(
     return len(racks) * sum(sum(load(setting, number).groups) for number in range(job.job.rounds))
 
 
+MESSAGES = Messages(
+    wire.HEADER,
+    wire.Kind,
+    [kind.name for kind in wire.Kind if kind >= wire.FIRST_ANSWER],
+    ["round", "server", "item"],
+)
+
+
 class Libra(BetweenHosts):
     sums_owed = staticmethod(_sums_owed)
     name = "libra"
@@ -101,6 +110,7 @@ class Libra(BetweenHosts):
     attack_kinds = KINDS
     host_counters = meanings(OWN_COUNTERS)
     header_bytes = wire.HEADER_BYTES
+    messages = MESSAGES
     window_max = MAX_WINDOW
 
     # A scenario.

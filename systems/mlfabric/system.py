@@ -33,6 +33,7 @@ from agglab.testbed.systems.base import (
 from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
+from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.plan import Entries
 from agglab.testbed.systems.servers import attacks_from_servers
 from agglab.testbed.systems.withheld import Merging, blame_switches
@@ -75,6 +76,7 @@ class Mlfabric(BetweenHosts):
     }
     host_counters = meanings({**worker.COUNTERS, **server.COUNTERS, **scheduler.COUNTERS})
     header_bytes = wire.HEADER_BYTES + wire.PART.itemsize
+    messages = Messages(wire.HEADER, wire.Kind, ["ACK"], ["number"])
     window_max = 0
 
     # A scenario.

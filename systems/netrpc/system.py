@@ -39,6 +39,7 @@ from agglab.testbed.systems.base import (
     everywhere,
 )
 from agglab.testbed.systems.common import agent_configuration, meanings
+from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.plan import Entries
 from agglab.testbed.systems.slot_meter import Part, begun_by_some, slot_meter
 from agglab.testbed.systems.summing.attack import AttackContext
@@ -72,6 +73,9 @@ class NetRpc(Summing):
     options = NetRpcKeys
     counters = counters.COUNTERS
     host_counters = meanings(OWN_COUNTERS)
+    messages = Messages(
+        wire.HEADER, wire.Kind, ["RESULT"], ["slot", "tag"], {"RESULT": wire.RESULT}
+    )
     round_trips = staticmethod(load.round_trips)
     sizes = Sizes(wire.HEADER_BYTES)
 

@@ -34,6 +34,7 @@ from agglab.testbed.systems.base import (
     ResolvedScenario,
 )
 from agglab.testbed.systems.common import meanings, with_settings
+from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.plan import Entries, Replica
 from agglab.testbed.systems.summing.attack import AttackContext
 from agglab.testbed.systems.summing.base import Summing
@@ -63,6 +64,13 @@ class OmniReduce(Summing):
     summary = "switches sum in slots; a worker sends only the blocks that are not zero"
     abilities = Abilities(keys=frozenset(SHARED_KEYS) - {"workload.worker"})
     host_counters = meanings(OWN_COUNTERS)
+    messages = Messages(
+        wire.HEADER,
+        wire.Kind,
+        ["RESULT"],
+        ["slot", "tag"],
+        {"RESULT": wire.RESULT, "BARE": wire.BARE, "FUSED": wire.FUSED},
+    )
     counters = COUNTERS | {"taken_apart": TAKEN_APART}
     sizes = Sizes(wire.HEADER_BYTES)
 

@@ -54,6 +54,7 @@ from agglab.testbed.systems.between_hosts import (
     NOTHING_SHARED,
     NumberedSessions,
 )
+from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.plan import Entries
 from agglab.testbed.systems.slot_meter import Part, slot_meter
 from agglab.testbed.systems.summing import attack
@@ -77,6 +78,9 @@ class Pooling(System):
     counters = counted.COUNTERS
     host_counters = common.meanings({**OWN_COUNTERS, **SERVER_COUNTERS})
     attack_kinds = attack.KINDS
+    messages = Messages(
+        wire.HEADER, wire.Kind, ["RESULT"], ["slot", "tag"], {"RESULT": base_wire.RESULT}
+    )
 
     # A scenario.
 

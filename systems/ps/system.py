@@ -41,6 +41,7 @@ from agglab.testbed.systems.between_hosts import (
 )
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
+from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose
 from agglab.testbed.systems.withheld import blame_switches
 from agglab.topologies import Topology
@@ -67,6 +68,7 @@ class ParameterServer(BetweenHosts):
     options = PsKeys
     host_counters = meanings(OWN_COUNTERS)
     header_bytes = wire.HEADER_BYTES
+    messages = Messages(wire.HEADER, wire.Kind, ["RESULT"], ["round", "chunk"])
     window_max = MAX_WINDOW
 
     def server_patterns(self, scenario: Scenario) -> Sequence[str]:

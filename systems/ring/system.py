@@ -33,6 +33,7 @@ from agglab.testbed.systems.between_hosts import (
 )
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow
+from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.plan.paths import path
 from agglab.testbed.systems.withheld import blame_switches
 from agglab.topologies import Topology
@@ -49,6 +50,7 @@ class Ring(BetweenHosts):
     )
     host_counters = meanings(OWN_COUNTERS)
     header_bytes = wire.HEADER_BYTES
+    messages = Messages(wire.HEADER, wire.Kind, [], ["round", "sequence"])
     window_max = wire.MAX_WINDOW
 
     def chunks(self, scenario: Scenario, job: Job) -> int:

@@ -31,6 +31,7 @@ from agglab.testbed.systems.base import (
     everywhere,
 )
 from agglab.testbed.systems.common import meanings, with_settings
+from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.summing import trees
 from agglab.testbed.systems.summing.attack import AttackContext, frames
 from agglab.testbed.systems.summing.base import Summing
@@ -77,6 +78,9 @@ class SwitchML(Summing):
         **partial.HOST_COUNTERS,
     }
     sizes = Sizes(wire.HEADER_BYTES)
+    messages = Messages(
+        wire.HEADER, wire.Kind, ["RESULT"], ["slot", "tag"], {"RESULT": wire.RESULT}
+    )
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from super().check(scenario, trust)

@@ -322,6 +322,51 @@ def dissector(command: argparse.ArgumentParser) -> None:
     _settings(command)
 
 
+def trace(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Write what happened in a run as trace events, for Perfetto or Chrome's tracing: rounds, "
+        "faults, metrics over time and, if the run has captures (switch.pcap: true), packets."
+    )
+    command.add_argument("folder", type=Path, help="results/<scenario>/<run-id>")
+    command.add_argument(
+        *("-o", "--out"),
+        type=Path,
+        metavar="FILE",
+        help="the file (default: trace.json in the folder)",
+    )
+    for name, meaning in (("from", "the first moment"), ("to", "the end")):
+        command.add_argument(
+            f"--{name}",
+            dest=f"{name}_ns",
+            type=_moment,
+            metavar="TIME",
+            help=f"{meaning} of the part that is wanted, since the start of the run, such as 20ms",
+        )
+    command.add_argument(
+        "--max-size",
+        type=_megabytes,
+        default=_megabytes("50MB"),
+        metavar="SIZE",
+        help="leave out packets from where on the file would be larger (default: 50MB)",
+    )
+
+
+def _moment(text: str) -> int:
+    """Returns a time in ns."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ns|us|ms|s)", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 20ms")
+    return round(float(match[1]) * {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}[match[2]])
+
+
+def _megabytes(text: str) -> int:
+    """Returns a number of bytes."""
+    match = re.fullmatch(r"([1-9]\d*)MB", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 50MB")
+    return int(match[1]) * 10**6
+
+
 def _protocol(text: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_]*", text):
         raise argparse.ArgumentTypeError(

@@ -255,6 +255,12 @@ def _dissector(words: list[str]) -> int:
     return command.main(words)
 
 
+def _trace(words: list[str]) -> int:
+    from agglab.testbed.cli import trace
+
+    return trace.main(words)
+
+
 def _fill(words: list[str]) -> int:
     from agglab.testbed.cli import fill
 
@@ -429,6 +435,11 @@ COMMANDS: Mapping[str, Command] = {
         "write the JSON Schema of scenarios, with which editors complete and check keys",
         run=_schema,
         arguments=arguments.schema,
+    ),
+    "trace": Command(
+        "write what happened in a run as trace events, for Perfetto",
+        main=_trace,
+        arguments=arguments.trace,
     ),
     "dissector": Command(
         "write a Wireshark dissector of a P4 program",

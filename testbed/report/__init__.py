@@ -11,7 +11,7 @@ from agglab.testbed.base.command_lines import path_on_a_page
 from agglab.testbed.report import declared, dygraphs, interactive, over_time
 from agglab.testbed.report.figures import figures_of_several, figures_over_time, run_figures
 from agglab.testbed.report.page import Content, page
-from agglab.testbed.results.files import NoResults, read_object
+from agglab.testbed.results.files import NoResults, read_events, read_object
 from agglab.testbed.results.recorded_scenario import RecordedScenario
 from agglab.testbed.results.side_by_side import contenders_of
 from agglab.testbed.run.programs.program_state import NAME as PROGRAM_FILE
@@ -45,7 +45,7 @@ def write(folder: Path) -> Path:
 
 def _write(folder: Path, library: dygraphs.Library | None) -> Path:
     metrics = read_object(folder / "metrics.json")
-    events = _events(folder / "events.jsonl")
+    events = read_events(folder / "events.jsonl")
     whole, manifest = _manifest(folder)
     scenario = folder / "scenario.yaml"
     text = scenario.read_text(encoding="utf-8", errors="replace") if scenario.is_file() else ""
@@ -115,17 +115,3 @@ def _manifest(folder: Path) -> tuple[Path, dict[str, Any]]:
         if (whole / "manifest.json").is_file():
             return whole, read_object(whole / "manifest.json")
     return folder, {}
-
-
-def _events(path: Path) -> list[dict[str, Any]]:
-    """Returns the events of a file. The last line of a run that was killed may be incomplete, so
-    reading ends at the first line that is not JSON."""
-    if not path.is_file():
-        return []
-    events = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            events.append(json.loads(line))
-        except ValueError:
-            break
-    return events

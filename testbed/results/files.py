@@ -23,3 +23,21 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise NoResults(f"{path}: is not a JSON object")
     return value
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """Returns the events of a run's events.jsonl; none if there is no such file. The last line of a
+    run that was killed may be incomplete, so reading ends at the first line that is not a JSON
+    object."""
+    events: list[dict[str, Any]] = []
+    if not path.is_file():
+        return events
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            break
+        if not isinstance(event, dict):
+            break
+        events.append(event)
+    return events

@@ -8,8 +8,11 @@ times count.
 
 from __future__ import annotations
 
+import csv
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -53,6 +56,41 @@ def table(record: Record, graph: Topology, jobs: Mapping[int, str], start_ns: in
     found += _switches(record, graph, start_ns)
     found += _jobs(agents, jobs, start_ns, record.every_ns)
     return found
+
+
+class Sample(NamedTuple):
+    """One number of a series.csv: a row."""
+
+    time_ns: int
+    kind: str
+    name: str
+    metric: str
+    value: float
+
+
+def recorded(folder: Path) -> Iterator[Sample]:
+    """Yields the numbers of a result folder's series.csv; none if there is no such file. A row
+    that is damaged is left out, because a run that was killed may have left the last one
+    incomplete."""
+    path = folder / NAME
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        reader = csv.reader(file)
+        if next(reader, None) != list(COLUMNS):
+            return
+        for row in reader:
+            if sample := _sample(row):
+                yield sample
+
+
+def _sample(row: Sequence[str]) -> Sample | None:
+    try:
+        time_ns, kind, name, metric, value = row
+        number = float(value)
+        return Sample(int(time_ns), kind, name, metric, number) if isfinite(number) else None
+    except ValueError:
+        return None
 
 
 def lines(series: Iterable[Series]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from agglab.testbed.base.traffic_counters import NetworkStatistics
 from agglab.testbed.schema.faults import Fault
 from agglab.testbed.schema.system_names import endpoint_beside
 from agglab.testbed.schema.target_names import P4_TARGETS
+from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.plan import Entries, TableEntry
 from agglab.testbed.systems.received_arrays import Received
 from agglab.topologies import Topology
@@ -526,6 +527,8 @@ class System(ABC):
     attack."""
     sends_datagrams: bool = True
     """Whether all packets of its agents are sent by hosts/driver.py."""
+    messages: Messages | None = None
+    """What the agents' packets say; None if that is not known."""
     choose_when: str = ""
     """When to choose this system, in one sentence for systems/README.md."""
     variants: Mapping[str, Sequence[str]] = {"": ()}

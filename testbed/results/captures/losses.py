@@ -53,14 +53,14 @@ def _port(
     folder: Path,
 ) -> Interface:
     comments: Comments = {}
-    rate_bps = None
-    for name, sender, _, direction in link.directions():
+    rate_bps, neighbour = None, ""
+    for name, sender, receiver, direction in link.directions():
         if sender == end:
-            rate_bps = direction.rate_bps
+            rate_bps, neighbour = direction.rate_bps, receiver.node
             comments |= _sent(counted[name], folder / f"{end.interface}_out.pcap")
         elif name not in disordered:
             comments |= _received(counted[name], folder / f"{end.interface}_in.pcap")
-    return Interface(end.interface, rate_bps, comments)
+    return Interface(end.interface, neighbour, rate_bps, comments)
 
 
 def _sent(way: DirectionStatistics, capture: Path) -> Comments:

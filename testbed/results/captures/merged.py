@@ -20,17 +20,21 @@ WAYS = {"in": INBOUND, "out": OUTBOUND}
 _PCAP_HEADER, _PCAP_RECORD = struct.Struct("<I20x"), struct.Struct("<IIII")
 _UNITS_NS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}
 """How many nanoseconds the fraction of a pcap's second counts, by the file's magic number."""
-_COMMENT, _APPLICATION, _IF_NAME, _EPB_FLAGS, _IF_SPEED, _IF_TSRESOL = 1, 4, 2, 2, 8, 9
+SECTION_HEADER, INTERFACE_DESCRIPTION, ENHANCED_PACKET = 0x0A0D0D0A, 1, 6
+COMMENT, EPB_FLAGS, IF_NAME, IF_DESCRIPTION, IF_SPEED = 1, 2, 2, 3, 8
+_APPLICATION, _IF_TSRESOL = 4, 9
 _NANOSECONDS = bytes([9])
 _ETHERNET = 1
 
 
 @dataclass(frozen=True)
 class Interface:
-    """A port of a switch. rate_bps: the rate of its link; None if there is no limit. comments: by
-    direction and number of a frame (from 0), a remark on the frame."""
+    """A port of a switch. neighbour: the node at the other end of its link. rate_bps: the rate of
+    the link; None if there is no limit. comments: by direction and number of a frame (from 0), a
+    remark on the frame."""
 
     name: str
+    neighbour: str
     rate_bps: int | None
     comments: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
@@ -107,21 +111,25 @@ _END_OF_OPTIONS = bytes(4)
 
 def _section() -> bytes:
     fixed = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
-    return _block(0x0A0D0D0A, fixed + _option(_APPLICATION, b"agglab") + _END_OF_OPTIONS)
+    return _block(SECTION_HEADER, fixed + _option(_APPLICATION, b"agglab") + _END_OF_OPTIONS)
 
 
 def _interface(port: Interface) -> bytes:
-    options = [_option(_IF_NAME, port.name.encode()), _option(_IF_TSRESOL, _NANOSECONDS)]
+    options = [
+        _option(IF_NAME, port.name.encode()),
+        _option(IF_DESCRIPTION, port.neighbour.encode()),
+        _option(_IF_TSRESOL, _NANOSECONDS),
+    ]
     if port.rate_bps is not None:
-        options.append(_option(_IF_SPEED, struct.pack("<Q", port.rate_bps)))
+        options.append(_option(IF_SPEED, struct.pack("<Q", port.rate_bps)))
     fixed = struct.pack("<HHI", _ETHERNET, 0, 0)
-    return _block(1, fixed + b"".join(options) + _END_OF_OPTIONS)
+    return _block(INTERFACE_DESCRIPTION, fixed + b"".join(options) + _END_OF_OPTIONS)
 
 
 def _packet(frame: _Frame, port: Interface) -> bytes:
     time = (frame.time_ns >> 32, frame.time_ns & 0xFFFFFFFF)
     fixed = struct.pack("<IIIII", frame.interface, *time, len(frame.data), frame.length)
-    options = _option(_EPB_FLAGS, struct.pack("<I", frame.way))
+    options = _option(EPB_FLAGS, struct.pack("<I", frame.way))
     if comment := port.comments.get((frame.way, frame.number)):
-        options += _option(_COMMENT, comment.encode())
-    return _block(6, fixed + _padded(frame.data) + options + _END_OF_OPTIONS)
+        options += _option(COMMENT, comment.encode())
+    return _block(ENHANCED_PACKET, fixed + _padded(frame.data) + options + _END_OF_OPTIONS)

@@ -130,7 +130,7 @@ def test_microseconds_nanoseconds_and_a_cut_file(tmp_path: Path) -> None:
     pcap(tmp_path / "a-eth1_out.pcap", 0xA1B23C4D, [(1, 4999, b"nano"), (2, 0, b"cut")])
     cut = tmp_path / "a-eth1_out.pcap"
     cut.write_bytes(cut.read_bytes()[:-1])
-    merged.merge(tmp_path, [Interface("a-eth1", None), Interface("b", 7)])
+    merged.merge(tmp_path, [Interface("a-eth1", "h1", None), Interface("b", "h2", 7)])
     assert read(tmp_path / merged.NAME) == [
         ("a-eth1", 1_000_004_999, b"nano"),
         ("a-eth1", 1_000_005_000, b"micro"),
@@ -143,7 +143,7 @@ def test_wireshark_reads_names_directions_and_comments(tmp_path: Path) -> None:
     pcap(tmp_path / "a-eth1_in.pcap", 0xA1B2C3D4, [(1, 0, bytes(14)), (3, 0, bytes(15))])
     pcap(tmp_path / "a-eth1_out.pcap", 0xA1B2C3D4, [(2, 0, bytes(14))])
     comments = {(OUTBOUND, 0): "lost", (INBOUND, 1): "é"}
-    merged.merge(tmp_path, [Interface("a-eth1", 10**9, comments)])
+    merged.merge(tmp_path, [Interface("a-eth1", "h1", 10**9, comments)])
     ways = ["0x00000001", "0x00000002", "0x00000001"]
     assert shown(tmp_path / merged.NAME) == list(
         zip(["a-eth1"] * 3, ways, ["", "lost", "é"], strict=True)
@@ -151,5 +151,5 @@ def test_wireshark_reads_names_directions_and_comments(tmp_path: Path) -> None:
 
 
 def test_a_run_without_captures_has_no_frames(tmp_path: Path) -> None:
-    merged.merge(tmp_path, [Interface("é" * 9, None)])
+    merged.merge(tmp_path, [Interface("é" * 9, "h1", None)])
     assert read(tmp_path / merged.NAME) == []
