@@ -1,13 +1,16 @@
 """Hooks of pytest that a conftest.py takes over with `from hooks import *`: the marks `root` and
-`long`, and the end of a test that hangs. Agglab's own tests use them too."""
+`long`, how many long cases of a test are drawn, and the end of a test that hangs. Agglab's own
+tests use them too."""
 
 from __future__ import annotations
 
 import faulthandler
 import gc
 import os
+import random
 import signal
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 # Every p4runtime release to date (1.6.0) holds generated code that protobuf's C code refuses.
@@ -22,6 +25,7 @@ __all__ = [
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_pycollect_makeitem",
+    "pytest_report_header",
     "pytest_timeout_cancel_timer",
     "pytest_timeout_set_timer",
 ]
@@ -29,6 +33,10 @@ __all__ = [
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
+CASES, CASES_WITH_ROOT = 12, 4
+"""How many long cases of one test `make test-long` runs at most, and of one that needs root. Which,
+TEST_SEED decides: other seeds draw others. pytest without `-m "not undrawn"` runs all of them."""
+SEED = os.environ.get("TEST_SEED", "1")
 GRACE_S = 30
 STDERR = pytest.StashKey[int]()
 
@@ -88,8 +96,29 @@ def choose_long(cases: list[Any]) -> None:
                 case.own_markers.remove(mark)
 
 
+def pytest_report_header() -> str:
+    return f"long cases: those that TEST_SEED={SEED} draws are not marked undrawn"
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_undrawn(items)
     marked = [item for item in items if item.get_closest_marker("root")]
     skip = need.mark(need.ROOT, need.NAMESPACES) if marked else None
     for item in marked:
         item.add_marker(skip)
+
+
+def mark_undrawn(items: Sequence[pytest.Item]) -> None:
+    """Marks the long cases that the seed does not draw `undrawn`: a question that is asked in many
+    ways has a budget. A test that is marked `every` has none."""
+    cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("long") and not item.get_closest_marker("every"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for test, long in cases.items():
+        most = CASES_WITH_ROOT if long[0].get_closest_marker("root") else CASES
+        drawn = random.Random(f"{SEED} {test}").sample(long, min(most, len(long)))
+        for item in long:
+            if item not in drawn:
+                item.add_marker("undrawn")
