@@ -3,8 +3,8 @@ networks, two files at a time; then those that measure real time (marked `alone`
 other, so that each has the machine to itself.
 
 `python tests/run.py [PYTEST'S ARGUMENTS]`; the exit code is pytest's, 0 if all parts passed.
-`--short` before these leaves out the tests marked long, and `--long` runs only these: of a test with
-many cases, those that TEST_SEED draws (toolchain/tests/hooks.py).
+`--short` before these leaves out the tests marked long, and `--long` runs only these: of a test
+with many cases, those that TEST_SEED draws (toolchain/tests/hooks.py).
 `--skipped` runs only what the runs before skipped, or all if the last ended early; a test that
 skips again fails if CI has what it needs (needs.py). `--long --skipped` runs these and the long
 tests.
