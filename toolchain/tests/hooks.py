@@ -34,8 +34,9 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 CASES, CASES_WITH_ROOT = 12, 4
-"""How many long cases of one test `make test-long` runs at most, and of one that needs root. Which,
-TEST_SEED decides: other seeds draw others. pytest without `-m "not undrawn"` runs all of them."""
+"""How many long cases of one test `make test-long` runs at most, and of one that needs root, unless
+the test is marked `at_most(number)` or `every`. Which, TEST_SEED decides: other seeds draw others.
+pytest without `-m "not undrawn"` runs all of them."""
 SEED = os.environ.get("TEST_SEED", "1")
 GRACE_S = 30
 STDERR = pytest.StashKey[int]()
@@ -111,14 +112,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def mark_undrawn(items: Sequence[pytest.Item]) -> None:
     """Marks the long cases that the seed does not draw `undrawn`: a question that is asked in many
-    ways has a budget. A test that is marked `every` has none."""
+    ways has a budget."""
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("long") and not item.get_closest_marker("every"):
             cases[item.nodeid.partition("[")[0]].append(item)
     for test, long in cases.items():
-        most = CASES_WITH_ROOT if long[0].get_closest_marker("root") else CASES
-        drawn = random.Random(f"{SEED} {test}").sample(long, min(most, len(long)))
+        number = min(budget(long[0]), len(long))
+        drawn = random.Random(f"{SEED} {test}").sample(long, number)
         for item in long:
             if item not in drawn:
                 item.add_marker("undrawn")
+
+
+def budget(case: pytest.Item) -> int:
+    """How many long cases of this case's test are drawn at most."""
+    mark = case.get_closest_marker("at_most")
+    if mark:
+        return int(mark.args[0])
+    return CASES_WITH_ROOT if case.get_closest_marker("root") else CASES
