@@ -23,9 +23,10 @@ SUITE ?= bookworm
 LONG ?=
 RUN ?=
 ONLY ?=
+TEST_SEED ?= 1
 
 # The caller's words reach the recipes as environment variables, never as shell text.
-export NAME LONG FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES SYSTEM N SEED FUZZ SUITE RUN ONLY
+export NAME LONG FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES SYSTEM N SEED FUZZ SUITE RUN ONLY TEST_SEED
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -62,10 +63,10 @@ compile: setup  ## compile PROGRAM (all of p4/) for LANES and SLOTS into build/
 		$(PYTHON) -m p4native.compiler "$$program" -I p4 "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
 		-o "$$product.json" --p4runtime-files "$$product.p4info.txtpb"; echo "$$product.json"; done
 
-test: setup lint  ## lint, and tests of every kind, in about ten minutes on two cores; TESTS=folder: all tests of a folder
+test: setup lint  ## lint, and tests of every kind, within eight minutes on two cores; TESTS=folder: all tests of a folder
 	@$(PYTHON) tests/run.py $(if $(TESTS),"$$TESTS",--short)
 
-test-long: setup  ## all tests that `make test` leaves out; TESTS=folder: those of a folder
+test-long: setup  ## tests that `make test` leaves out; TESTS=folder: those of a folder; TEST_SEED=1 draws among many cases
 	@$(PYTHON) tests/run.py --long $${TESTS:+"$$TESTS"}
 
 test-quick: setup  ## ruff, and the tests of some folders, within a minute on two cores: for use while you edit

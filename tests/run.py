@@ -1,8 +1,10 @@
-"""Runs all tests in two parts: those that need no root on all processors at once; then those with
-networks and real time, one after the other, so that each has the machine to itself.
+"""Runs all tests in three parts: those that need no root on all processors at once; then those with
+networks, two files at a time; then those that measure real time (marked `alone`), one after the
+other, so that each has the machine to itself.
 
-`python tests/run.py [PYTEST'S ARGUMENTS]`; the exit code is pytest's, 0 if both parts passed.
-`--short` before these leaves out the tests marked long, and `--long` runs only these.
+`python tests/run.py [PYTEST'S ARGUMENTS]`; the exit code is pytest's, 0 if all parts passed.
+`--short` before these leaves out the tests marked long, and `--long` runs only these: of a test
+with many cases, those that TEST_SEED draws (toolchain/tests/hooks.py).
 `--skipped` runs only what the runs before skipped, or all if the last ended early; a test that
 skips again fails if CI has what it needs (needs.py). `--long --skipped` runs these and the long
 tests.
@@ -13,6 +15,7 @@ parts need."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -28,15 +31,17 @@ NO_ROOT_NEEDED = (
 )
 PARTS = {
     "parallel": ("not root", "-n", "auto", "--dist", "worksteal"),
-    "alone": ("root", *NO_ROOT_NEEDED, "--skipped-table"),
+    "networks": ("root and not alone", *NO_ROOT_NEEDED, "-n", "2", "--dist", "loadfile"),
+    "alone": ("root and alone", *NO_ROOT_NEEDED, "--skipped-table"),
 }
 """Of each part: the expression that selects its tests, and options. No test in the folders that the
-second ignores is marked root: to read them takes half a minute."""
-TIERS = {"short": " and not long", "long": " and long", "all": ""}
+others ignore is marked root: to read them takes half a minute."""
+TIERS = {"short": " and not long", "long": " and long and not undrawn", "all": ""}
 """What each tier adds to the expression."""
 SKIPPED = ROOT / "build/skipped"
 """A file for each tier and part: the tests that it skipped, and why."""
 SKIPPED_BEFORE = ROOT / "build/skipped-before"
+COMPILED = ROOT / "build/pycache"
 TIMES = ROOT / "build/test-times"
 """A file for each tier and part: what each test took."""
 # What a developer runs between two edits: as many folders as a minute of two cores holds.
@@ -68,11 +73,19 @@ def run(part: str, tier: str, *options: str) -> int:
     expression, *of_part = PARTS[part]
     selected = ["-m", expression + TIERS[tier], *of_part]
     command = [sys.executable, "-m", "pytest", *PLUGINS, *selected, *options]
-    return subprocess.call(command, cwd=ROOT)
+    return subprocess.call(command, cwd=ROOT, env=environment())
+
+
+def environment() -> dict[str, str]:
+    """This process's environment, but Python keeps what it compiles, in build/. The tests start
+    some thousand processes; where PYTHONDONTWRITEBYTECODE is set, each would compile all anew."""
+    kept = {**os.environ, "PYTHONPYCACHEPREFIX": str(COMPILED)}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    return kept
 
 
 def run_parts(tier: str, options: Sequence[str]) -> int:
-    """Runs both parts of a tier. The second is left out if the first is interrupted."""
+    """Runs all parts of a tier. If one is interrupted, the others are left out."""
     codes: list[int] = []
     for part in PARTS:
         name = f"{tier}-{part}.json"

@@ -63,8 +63,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def is_long(item: pytest.Item) -> bool:
-    """Whether `make test` leaves this test out."""
-    return item.get_closest_marker("long") is not None
+    """Whether `make test-long` runs this test."""
+    return bool(item.get_closest_marker("long") and not item.get_closest_marker("undrawn"))
 
 
 def reason_for(test: str, skips: Skips) -> str | None:

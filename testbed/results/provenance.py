@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import platform
@@ -48,8 +49,10 @@ def manifest(suite: Suite, programs: Iterable[Program], settings: Sequence[str])
     }
 
 
+@functools.cache
 def code_sha256() -> str:
-    """Returns a hash of Agglab's own source, which does not depend on where it is installed."""
+    """Returns a hash of Agglab's own source, which does not depend on where it is installed. A
+    process computes it once: what it has loaded stays as it is."""
     digest = hashlib.sha256()
     for name, path in sorted(_code_files()):
         digest.update(f"{name} {path.stat().st_size}\n".encode())

@@ -62,6 +62,7 @@ def case(trial: Trial) -> Any:
     return pytest.param(trial, id=f"{trial.user}-{trial.line[:80]}", marks=marks)
 
 
+@pytest.mark.every
 @pytest.mark.timeout(2 * LIMIT_S)
 @pytest.mark.parametrize("trial", [case(each) for each in trials(IS_LONG)])
 def test_the_command_works(trial: Trial, request: pytest.FixtureRequest) -> None:

@@ -13,6 +13,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit/hosts"))
 
 import numpy as np
@@ -91,7 +92,7 @@ def main() -> None:
 
 def _unsent_after_one_message(switch: LoopbackSwitch) -> int:
     """An error that waits when a round begins must not cost a datagram."""
-    switch.model.jobs[JOB + 1] = JobEntry(1, SLOTS)
+    switch.model.admit(JOB + 1, JobEntry(1, SLOTS))
     with AllReducer(JOB + 1, 0, 1, LANES, SLOTS, worker_bind(0), switch.address) as worker:
         outsider = Outsider([worker], switch.address)
         switch.tamper = lambda result: [result]

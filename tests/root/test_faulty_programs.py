@@ -35,12 +35,14 @@ def test_a_faulty_program_fails(name: str) -> None:
     assert tried(PROGRAMS[name]) == ["failed"]
 
 
+@pytest.mark.alone
 @pytest.mark.long
 def test_a_faulty_program_fails_beside_busy_loops() -> None:
     with busy(8):
         assert tried(PROGRAMS["switchml-asked-brief"]) == ["failed"]
 
 
+@pytest.mark.alone
 @pytest.mark.long
 def test_a_right_program_passes_beside_busy_loops() -> None:
     with busy(8):

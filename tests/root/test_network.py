@@ -42,6 +42,7 @@ def test_hosts_reach_each_other(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.alone
 @pytest.mark.long(but=["100000000-1500-1500-False"])
 @pytest.mark.parametrize(
     ("rate_bps", "mtu", "frames", "upstream"),

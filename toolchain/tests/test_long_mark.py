@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hooks import CASES
 
 HERE = Path(__file__).resolve().parent
 TESTS = """import pytest
@@ -67,3 +68,36 @@ def test_a_case_that_is_not_there_is_an_error(
 def test_one_case_can_be_asked_for(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").touch()
     assert names(collected(tmp_path, TESTS, "test_it.py::test_pairs[b-2]")) == {"test_pairs[b-2]"}
+
+
+MANY = """import pytest
+@pytest.mark.long(but=["3"])
+@pytest.mark.parametrize("number", range(40))
+def test_many(number): pass
+@pytest.mark.every
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(40))
+def test_every(number): pass
+@pytest.mark.at_most(2)
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(CASES))
+def test_few(number): pass
+""".replace("CASES", str(CASES))
+
+
+def test_of_many_long_cases_the_seed_draws_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another seed draws others, and one seed always the same; without the mark, all are run."""
+    drawn: dict[str, set[str]] = {}
+    for seed in ("1", "2"):
+        monkeypatch.setenv("TEST_SEED", seed)
+        said = names(collected(tmp_path, MANY, "-m", "long and not undrawn"))
+        assert said == names(collected(tmp_path, MANY, "-m", "long and not undrawn"))
+        drawn[seed] = {name for name in said if name.startswith("test_many")}
+        assert len({name for name in said if name.startswith("test_few")}) == 2
+        assert len({name for name in said if name.startswith("test_every")}) == 40
+    assert [len(each) for each in drawn.values()] == [CASES, CASES]
+    assert drawn["1"] != drawn["2"] and "test_many[3]" not in drawn["1"] | drawn["2"]
+    assert names(collected(tmp_path, MANY, "-m", "not long")) == {"test_many[3]"}
+    assert len(names(collected(tmp_path, MANY))) == 80 + CASES

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from exchange_suite import *  # noqa: F403
+from exchange_suite import Exchange
 from flow_network import (
     HEADERS_BYTES,
     MS,
@@ -16,14 +18,11 @@ from flow_network import (
     deliver,
     tensors_of,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from mishaps import SLOW_NS, any_mishaps, count_losses, fall_silent, forge_start, refuse_all
+from mishaps import count_losses, fall_silent, forge_start
 from switch_model import Faults
 
-from agglab.hosts.agreement import OPERATIONS, Agreement
 from agglab.hosts.driver import default_window
-from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch
+from agglab.hosts.errors import RoundTimeout, ShapeMismatch
 from agglab.systems.ring import wire
 from agglab.systems.ring.worker import (
     COUNTERS,
@@ -69,31 +68,22 @@ def check_results(nodes):
     check_sums(nodes, expected)
 
 
-@settings(max_examples=250, deadline=None)
-@given(
-    seed=st.integers(0, 2**32),
-    workers=st.integers(1, 8),
-    sizes=st.lists(st.integers(0, 90), min_size=1, max_size=4),
-    lanes=st.integers(1, 5),
-    window=st.integers(1, 70),
-    dtype=st.sampled_from(["int32", "float32"]),
-    mishaps=any_mishaps,
-    in_place=st.booleans(),
-)
-def test_the_sum_is_exact_whatever_the_network_does(
-    seed, workers, sizes, lanes, window, dtype, mishaps, in_place
-):
-    tensors, faults = tensors_of(seed, workers, sizes, dtype), mishaps.faults
-    gather_ns = mishaps.gather_ns
-    network, nodes = ring(tensors, lanes, window, faults, seed, gather_ns=gather_ns)
-    mishaps.stagger(nodes)
-    for node in nodes:
-        node.in_place = in_place
-    network.run(SLOW_NS)
-    check_results(nodes)
-    assert all(node.endpoint.counters["malformed"] == 0 for node in nodes)
-    if mishaps.none:
-        assert all(node.endpoint.counters["retransmitted"] == 0 for node in nodes)
+@pytest.fixture(scope="module")
+def exchange():
+    return Exchange(
+        network=lambda tensors, _, *more, **keys: (*ring(tensors, *more, **keys), []),
+        expected=expected,
+        frozen=frozen,
+        forged=forged,
+        frame_bytes=wire.frame_bytes,
+        predicted_bytes=predicted_bytes,
+        most_ns=lambda bound_ns, workers: 1.06 * bound_ns + 2 * (workers - 1) * MS,
+    )
+
+
+@pytest.fixture(scope="module")
+def servers():
+    return 0
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
@@ -129,19 +119,6 @@ def test_on_a_busy_link_there_is_one_acknowledgement_for_four_packets():
         assert packets / 4 <= counters["acknowledgements"] <= 1.05 * packets / 4
         # 66 bytes for each four of 42 + 24 + 256.
         assert counters["acknowledgement_bytes"] < 0.06 * predicted_bytes(30_000, 3, 64)
-
-
-def test_a_window_fills_a_link_of_1_gbit_with_a_round_trip_of_1_ms():
-    elements, lanes, workers = 400_000, 256, 4
-    window = default_window(wire.frame_bytes(lanes), 65535, 1e9)
-    assert window > 1e-3 * 1e9 / 8 / wire.frame_bytes(lanes)
-    tensors = tensors_of(2, workers, [elements], "float32")
-    network, nodes = ring(tensors, lanes, window, Faults(delay_ns=MS // 2), rate_bps=1e9)
-    network.run()
-    check_results(nodes)
-    bound_ns = predicted_bytes(elements, workers, lanes) * 8
-    assert bound_ns < network.now_ns < 1.06 * bound_ns + 2 * (workers - 1) * MS
-    assert sum(node.endpoint.counters["retransmitted"] for node in nodes) == 0
 
 
 @pytest.mark.parametrize("loss", [0.001, 0.01, 0.05])
@@ -249,34 +226,6 @@ def test_all_workers_hear_that_shapes_differ(workers, other, loss, seed):
     fall_silent(network)
 
 
-@pytest.mark.parametrize("loss", [0, 0.3])
-def test_all_workers_hear_of_another_operation_and_name_both(loss):
-    peers = addresses(3)
-    jobs = [RingJob(7, rank, 3, 2, 4, 3, peers, TIMING) for rank in range(3)]
-    nodes = [Node(peers[job.rank], RingWorker(job), [np.ones(8, np.int32)]) for job in jobs]
-    nodes[1].endpoint.agreement = Agreement(OPERATIONS.index("AVG"))
-    FlowNetwork(nodes, Faults(loss, delay_ns=MS), seed=3).run()
-    assert [type(node.error) for node in nodes] == [ShapeMismatch] * 3
-    for node in nodes:
-        assert "operation SUM" in str(node.error) and "operation AVG" in str(node.error)
-
-
-@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
-def test_a_result_that_is_not_finite_is_named_and_the_next_round_works(value):
-    tensors = tensors_of(8, 3, [20, 20], "float32")
-    for mine in tensors:
-        mine[0][13] = value
-    network, nodes = ring(tensors)
-    network.run()
-    for node in nodes:
-        node.endpoint.finish()
-        with pytest.raises(NotFinite, match=r"index 13 of job 7 is (-?inf|nan)"):
-            node.endpoint._out = node.results[0]
-            node.endpoint.finish()
-    with np.errstate(all="ignore"):
-        assert nodes[0].results[1].tobytes() == expected([mine[1] for mine in tensors]).tobytes()
-
-
 def frozen(endpoint):
     """All that a datagram could change, but counters."""
     state = endpoint._state
@@ -308,14 +257,6 @@ def forged(chance, payload):
     else:
         data[20:24] = chance.randrange(500, 2**32).to_bytes(4, "big")
     return bytes(data)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_malformed_and_forged_datagrams_change_nothing(seed):
-    network, nodes = sent_so_far(seed)
-    refuse_all(network, nodes, forged, frozen, seed)
-    network.run()
-    check_results(nodes)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -1,8 +1,9 @@
-"""The aggregating switch of docs/protocol.md in plain Python, and a network in virtual time around
-it.
+"""The aggregating switch of docs/protocol.md as its workers meet it, and a network in virtual time
+around it.
 
-Written from the document alone: it shares no code with `hosts` and spells the packet layout out
-again. A guard can be taken away (`check_tags=False`), so that tests can show what it is good for.
+What the switch does with a contribution, aggregation_model.py says. This module spells the packet
+layout out again: it shares no code with `hosts`. A guard can be taken away (`check_tags=False`), so
+that tests can show what it is good for.
 """
 
 from __future__ import annotations
@@ -11,23 +12,14 @@ import heapq
 import random
 import struct
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from aggregation_model import INT32, OPENING, SCALED, Contribution, Member, Model
+
+__all__ = ["HEADER", "INT32", "OPENING", "SCALED", "Faults", "JobEntry", "Network", "SwitchModel"]
 HEADER = struct.Struct("!BBHHBBI")
-INT32, SCALED, OPENING = 0, 1, 2
+VERSION = 1
 SHAPE_BYTES = 18
-
-
-@dataclass
-class Copy:
-    """One of a slot's two sets."""
-
-    tag: int = 0
-    kind: int = 0
-    bitmap: int = 0
-    exponent: int = 0
-    values: list[int] = field(default_factory=list)
-    shapes: list[bytes] = field(default_factory=list)
 
 
 @dataclass
@@ -39,72 +31,66 @@ class JobEntry:
 
 
 class SwitchModel:
-    """`process(port, job's worker bit from the port, payload)` gives (port, payload) pairs."""
+    """`process(port, payload)` gives (port, payload) pairs. A port is a worker's rank in a job."""
 
     def __init__(self, lanes: int, jobs: dict[int, JobEntry], check_tags: bool = True) -> None:
-        self.lanes, self.jobs, self.check_tags = lanes, jobs, check_tags
-        self.copies: dict[tuple[int, int, int], Copy] = {}
-        self.counters: Counter[str] = Counter()
+        self.lanes, self._slots = lanes, 0
+        self._model = Model({}, checks_tags=check_tags)
+        for job, entry in jobs.items():
+            self.admit(job, entry)
+
+    @property
+    def counters(self) -> Counter[str]:
+        """How many packets of all jobs were counted, by counter."""
+        counted: Counter[str] = Counter()
+        for (name, _), count in self._model.counts.items():
+            counted[name] += count
+        return counted
+
+    def admit(self, job: int, entry: JobEntry) -> None:
+        """Gives a job slots of its own."""
+        everybody = (1 << entry.workers) - 1
+        for rank in range(entry.workers):
+            member = Member(job, 1 << rank, everybody, self._slots, entry.slots)
+            self._model.members[rank, job] = member
+        self._slots += entry.slots
 
     def process(self, port: int, payload: bytes) -> list[tuple[int, bytes]]:
         """A contribution from the worker whose rank in its job is `port`."""
-        if len(payload) < HEADER.size:
-            return self._count("refused")
-        version, kind, job, slot, exponent, attempt, tag = HEADER.unpack_from(payload)
-        length = HEADER.size + (2 * SHAPE_BYTES if kind == OPENING else 4 * self.lanes)
-        entry = self.jobs.get(job)
-        if (
-            entry is None
-            or port >= entry.workers
-            or slot >= entry.slots
-            or version != 1
-            or kind > OPENING
-            or len(payload) != length
-        ):
-            return self._count("refused")
-        values, shapes = [], []
-        if kind == OPENING:
-            middle = HEADER.size + SHAPE_BYTES
-            shapes = [payload[HEADER.size : middle], payload[middle:]]
-        else:
-            values = list(struct.unpack_from(f"!{self.lanes}I", payload, HEADER.size))
-        copy = self.copies.setdefault((job, slot, tag % 2), Copy())
-        complete = (1 << entry.workers) - 1
-        bit = 1 << port
-        ahead = (tag - copy.tag + 2**31) % 2**32 - 2**31
-        if self.check_tags and copy.bitmap and ahead < 0:
-            return self._count("stale")
-        # Without the guard a set is recycled by whoever comes first after it was completed.
-        unchecked = copy.bitmap == complete and tag != copy.tag
-        if not copy.bitmap or (ahead > 0 if self.check_tags else unchecked):
-            copy.tag, copy.kind, copy.bitmap = tag, kind, bit
-            copy.values, copy.exponent, copy.shapes = values, exponent, shapes
-        elif copy.kind != kind:
-            return self._count("refused")
-        elif copy.bitmap & bit:
-            self._count("duplicate")
-            if copy.bitmap != complete:
-                return []
-            return [(port, self._result(job, slot, copy, attempt))]
-        else:
-            copy.bitmap |= bit
-            copy.values = [(a + b) % 2**32 for a, b in zip(copy.values, values, strict=True)]
-            copy.exponent = max(copy.exponent, exponent)
-            if shapes:
-                copy.shapes = [min(copy.shapes[0], shapes[0]), max(copy.shapes[1], shapes[1])]
-        self._count("new")
-        if copy.bitmap != complete:
+        packet = self._read(payload)
+        if packet is None:
+            self._model.count("refused", 0)
             return []
-        self._count("complete")
-        return [(rank, self._result(job, slot, copy, attempt)) for rank in range(entry.workers)]
+        answer = self._model.receive(port, packet)
+        if answer is None:
+            return []
+        receivers, result = answer
+        _, _, _, _, _, attempt, _ = HEADER.unpack_from(payload)
+        return [(rank, written(result, attempt)) for rank in sorted(receivers)]
 
-    def _result(self, job: int, slot: int, copy: Copy, attempt: int) -> bytes:
-        header = HEADER.pack(1, copy.kind | 0x80, job, slot, copy.exponent, attempt, copy.tag)
-        return header + b"".join(copy.shapes) + struct.pack(f"!{len(copy.values)}I", *copy.values)
+    def _read(self, payload: bytes) -> Contribution | None:
+        """The packet that a payload holds; None if it is malformed."""
+        if len(payload) < HEADER.size:
+            return None
+        version, kind, job, slot, exponent, _, tag = HEADER.unpack_from(payload)
+        body = payload[HEADER.size :]
+        if version != VERSION or len(body) != self._body_bytes(kind):
+            return None
+        head = job, slot, tag, kind, exponent
+        if kind != OPENING:
+            return Contribution(*head, struct.unpack(f"!{self.lanes}I", body))
+        shapes = (body[:SHAPE_BYTES], body[SHAPE_BYTES:])
+        return Contribution(*head, shapes=tuple(int.from_bytes(shape, "big") for shape in shapes))
 
-    def _count(self, name: str) -> list[tuple[int, bytes]]:
-        self.counters[name] += 1
-        return []
+    def _body_bytes(self, kind: int) -> int:
+        return 2 * SHAPE_BYTES if kind == OPENING else 4 * self.lanes
+
+
+def written(result: Contribution, attempt: int) -> bytes:
+    """The payload of a result, which names the attempt that it answers."""
+    head = (VERSION, result.kind, result.job, result.slot, result.exponent, attempt, result.tag)
+    shapes = b"".join(shape.to_bytes(SHAPE_BYTES, "big") for shape in result.shapes)
+    return HEADER.pack(*head) + shapes + struct.pack(f"!{len(result.values)}I", *result.values)
 
 
 @dataclass(frozen=True)

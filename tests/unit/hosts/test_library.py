@@ -27,7 +27,10 @@ CHECKED = {
 }
 """Parts of the tests that run in one process: it takes long to start under the sanitizers, and all
 parts together come near to the limit of a test on a busy machine."""
-TOO_LONG = "exact_under_loss or fractions_model or refused_port or sums_fit"
+TOO_LONG = (
+    "exact_under_loss or fractions_model or refused_port or sums_fit"
+    " or however_often or fills_a_link or little_more_is_sent"
+)
 
 
 def preloaded():

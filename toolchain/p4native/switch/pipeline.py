@@ -7,6 +7,7 @@ import ctypes
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from p4native.switch.arrays import Counters, Registers
@@ -17,7 +18,7 @@ from p4native.switch.errors import PipelineError
 from p4native.switch.library import BYTES, U64, Instance, array_of, load_library
 from p4native.switch.meters import Meters
 from p4native.switch.profiles import Profiles
-from p4native.switch.program import Program
+from p4native.switch.program import PROGRAMS_KEPT, Program
 from p4native.switch.replication import Replication
 from p4native.switch.tables import Entry, Tables
 from p4native.switch.translate import translate
@@ -34,7 +35,10 @@ def native_library(program: Program, detail: Detail = Detail.NOTHING, quick: boo
     """Returns the shared object of a program, of which any number of pipelines can be made. It is
     compiled unless it is in the cache. quick: whether to compile in a quarter of the time, which
     pays off if only a few packets follow. Raises PipelineError."""
-    return build_library(translate(program, detail), quick=quick)
+    return build_library(_translated(program, detail), quick=quick)
+
+
+_translated = lru_cache(PROGRAMS_KEPT)(translate)
 
 
 class Pipeline:

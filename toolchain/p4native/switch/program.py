@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from p4native.common import files
@@ -39,6 +40,9 @@ from p4native.switch.node import Node
 from p4native.switch.storage import Field, Header, HeaderType, Register, Stack, Union, UnionStack
 
 VERSION = (2, 24)
+PROGRAMS_KEPT = 16
+"""How many programs a process keeps as they were read and translated last: a class of students, the
+cases of a lab and the switches of a network load few programs many times."""
 MAX_STATE_BYTES = 4 << 30
 FIELD_BYTES, COUNTER_BYTES, METER_BYTES = 16, 16, 72
 """The largest number of bytes in an instance for each field, counter and meter."""
@@ -96,12 +100,9 @@ class Program:
 
     @classmethod
     def parse(cls, text: str) -> Program:
-        """Makes a program of JSON text."""
-        try:
-            document = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ProgramError("", f"is not JSON: {error}") from None
-        return read_program(Node(document))
+        """Makes a program of JSON text. The same text gives the same object, which nobody
+        changes."""
+        return _parsed(text)
 
     def standard_field(self, name: str) -> tuple[Header, Field] | None:
         """Returns a field by the name that the target uses for it, such as
@@ -112,6 +113,15 @@ class Program:
         header = self.headers.get(header_name)
         field = header.type.field(field_name) if header else None
         return (header, field) if header and field else None
+
+
+@lru_cache(PROGRAMS_KEPT)
+def _parsed(text: str) -> Program:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ProgramError("", f"is not JSON: {error}") from None
+    return read_program(Node(document))
 
 
 def check_version(root: Node) -> None:

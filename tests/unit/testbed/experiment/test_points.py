@@ -137,7 +137,7 @@ def test_a_point_whose_own_worker_has_changed_runs_again(tmp_path: Path) -> None
 def test_the_code_is_part_of_what_a_point_is_made_of(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert code_sha256() == code_sha256()
+    assert code_sha256.__wrapped__() == code_sha256()
     folder = ran(scenario, tmp_path)
     times = written(folder)
     monkeypatch.setattr("agglab.testbed.experiment.points.code_sha256", lambda: "another")

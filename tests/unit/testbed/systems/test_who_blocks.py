@@ -110,6 +110,7 @@ def test_a_switch_that_merges_packets_and_swallows_some_is_to_blame(
     assert 0 < received - handled < 200
 
 
+@pytest.mark.long(but=["libra-h2"])
 @pytest.mark.parametrize(("system", "host"), [("libra", "h2"), ("mlfabric", "p1")])
 def test_a_switch_that_merges_packets_is_not_to_blame_for_a_link(
     tmp_path: Path, system: str, host: str

@@ -19,6 +19,7 @@ from agglab.verification.mutants.catalogue import Mutant, read
 from agglab.verification.mutants.checks import Found, programs_with
 from agglab.verification.mutants.suite import ControlFailed, Result, Suite
 from agglab.verification.mutants.workspace import NoRepository, Workspace
+from p4native.common.c_build import cache_folder
 
 PROGRAM = "def limit(x):\n    return min(x, 5)\n"
 OFF = "import os; os.abort(); return"
@@ -253,7 +254,7 @@ def test_the_table_counts_its_own_rows(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_without_a_fault_schedules_and_scenario_pass(tmp_path: Path) -> None:
-    space = Workspace(REPOSITORY, tmp_path / "copy", tmp_path / "cache")
+    space = Workspace(REPOSITORY, tmp_path / "copy", cache_folder())  # nothing differs in the copy
     for system in in_virtual_time(built_in()):
         assert checks.explore(space, system, 20) == Found()
     assert checks.scenario(space, ["int-exact"]) == Found()

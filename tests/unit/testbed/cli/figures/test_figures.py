@@ -290,6 +290,7 @@ def test_long_settings_are_valid(tmp_path: Path) -> None:
             assert chosen.settings and load(file, chosen.settings).figure
 
 
+@pytest.mark.at_most(4)
 @pytest.mark.long(but=["input-type"])
 @pytest.mark.parametrize("name", names())
 def test_each_relation_holds_in_virtual_time(tmp_path: Path, name: str) -> None:
