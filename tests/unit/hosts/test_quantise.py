@@ -115,6 +115,17 @@ def test_the_bound_allows_for_everybody_rounding_or_clamping_the_same_way():
     assert workers * (largest_below(2) - clamped * unit) < bound < 1.01 * workers * unit
 
 
+@pytest.mark.parametrize("workers", [256, 511, 512, 513])
+def test_the_bound_holds_from_the_first_number_of_workers_that_clamps(workers):
+    """With 22 bits or fewer, the largest float below 1 is rounded up to 1 and clamped."""
+    agreed, unit, value = exponents_of(126), 2.0 ** -quantise.value_bits(workers), largest_below(1)
+    (integer,) = quantise.quantise(of([value]), agreed, workers, 1).tolist()
+    assert (value - integer * unit > unit / 2) == (workers > 256)
+    sums = np.array([workers * integer], np.int32)
+    (result,) = quantise.dequantise(sums, agreed, workers, 1).tolist()
+    assert abs(workers * value - result) <= quantise.error_bound(agreed, workers)[0]
+
+
 def test_value_bits_leave_room_for_all_workers():
     assert [quantise.value_bits(n) for n in (1, 2, 3, 4, 5, 8, 9, 64)] == [
         31,

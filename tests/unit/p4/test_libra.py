@@ -171,6 +171,18 @@ def test_what_is_no_request_is_refused_and_leaves_nothing(
     assert counted("requests.hot_new") == 0
 
 
+def test_the_last_group_of_a_jobs_slots_is_summed_and_the_next_is_refused(
+    switch: Pipeline, resolved: ResolvedScenario, counted: Counted
+) -> None:
+    """The slots behind them are the next job's."""
+    slots, source = resolved.jobs[0].slots, host(resolved, "h1", WORKER_PORT)
+    for place, counts in ((slots - 1, (1, 0)), (slots, (1, 1))):
+        item, server = divmod(place, SERVERS)
+        body = payload(wire.Kind.HOT, [1] * LANES, range(LANES), item=item, server=server)
+        assert switch.process(1, frame(source, AGGREGATOR, body), 0) == []
+        assert (counted("requests.hot_new"), counted("requests.refused")) == counts
+
+
 @pytest.mark.parametrize("port", [2, OUTSIDER, 5])
 def test_who_is_not_at_the_port_of_the_address_is_refused(
     switch: Pipeline, resolved: ResolvedScenario, counted: Counted, port: int

@@ -286,6 +286,17 @@ def test_includes_are_searched_in_order(folder: Path) -> None:
     assert text is not None and "k = 2" in text
 
 
+def test_a_users_own_core_p4_comes_before_the_compilers(folder: Path) -> None:
+    (folder / "core.p4").write_text("const bit<8> MINE = 1;\n")
+    (folder / "main.p4").write_text("#include <core.p4>\n")
+    found = []
+    for includes in ((), (str(folder),)):
+        text = preprocess(str(folder / "main.p4"), Options(includes=includes), Diagnostics())
+        assert text is not None
+        found.append("MINE" in text)
+    assert found == [False, True]
+
+
 def test_environment_does_not_leak_into_the_preprocessor(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,6 +197,25 @@ def test_a_new_entry_does_not_inherit_the_hit_of_the_one_before(metered: Pipelin
     assert not metered.tables.take_hit("I.t", again)
 
 
+def test_the_handle_of_a_deleted_entry_does_not_name_the_one_in_its_place(
+    metered: Pipeline,
+) -> None:
+    deleted = metered.tables.add("I.t", [Exact(1)], "I.leave")
+    metered.tables.delete("I.t", deleted)
+    present = metered.tables.add("I.t", [Exact(2)], "I.leave")
+    assert present % (1 << 32) == deleted % (1 << 32), "they have the same place"
+    for attempt in (
+        lambda: metered.tables.delete("I.t", deleted),
+        lambda: metered.tables.modify("I.t", deleted, "I.leave"),
+        lambda: metered.tables.take_hit("I.t", deleted),
+        lambda: metered.meters.write_entry("I.t", deleted, None),
+        lambda: metered.meters.read_entry("I.t", deleted),
+    ):
+        with pytest.raises(PipelineError, match="no entry has that handle"):
+            attempt()
+    assert [entry.handle for entry in metered.tables.entries("I.t")] == [present]
+
+
 LEARN = {
     "fields": "bit<8> a; bit<8> b; bit<80> wide; bit<12> odd; bit<4> rest;",
     "ingress": """

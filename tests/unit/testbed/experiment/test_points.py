@@ -10,6 +10,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from waiting import until
@@ -17,7 +19,7 @@ from waiting import until
 from agglab.testbed.cli import main
 from agglab.testbed.experiment.interleaved_runs import Run, take_turns
 from agglab.testbed.experiment.point_group import DONE
-from agglab.testbed.experiment.points import code_sha256, processes_for
+from agglab.testbed.experiment.points import code_sha256, key_of, processes_for
 from agglab.testbed.run.result_folder import RunFolder
 from agglab.testbed.scenario import load
 
@@ -132,6 +134,32 @@ def test_a_point_whose_own_worker_has_changed_runs_again(tmp_path: Path) -> None
     own.write_text(text + "# another\n")
     later = written(ran(scenario, tmp_path, "--resume", str(folder)))
     assert all(later[name] != at for name, at in times.items())
+
+
+OWN = "from agglab.hosts import AllReducer\nclass Mine(AllReducer):\n    pass\n"
+OWN_FILES = {
+    "a worker": ("own.py", "workload: {worker: 'own.py:Mine'}"),
+    "what is beside a worker of a package": ("package/other.py", "workload: {worker: '%s'}"),
+    "entries": ("s1-runtime.json", "switch: {entries: s1-runtime.json}"),
+    "entries of one of the switches": ("entries/s1-runtime.json", "switch: {entries: entries}"),
+}
+
+
+@pytest.mark.parametrize("what", OWN_FILES)
+def test_the_users_own_files_are_part_of_what_a_point_is_made_of(tmp_path: Path, what: str) -> None:
+    file, text = OWN_FILES[what]
+    for each in ("own.py", "package/own.py", "package/__init__.py", "package/other.py"):
+        (tmp_path / each).parent.mkdir(exist_ok=True)
+        (tmp_path / each).write_text(OWN)
+    (tmp_path / "entries").mkdir()
+    (tmp_path / file).write_text(OWN)
+    (tmp_path / "own.yaml").write_text(text.replace("%s", "package/own.py:Mine"))
+    (point,) = load(tmp_path / "own.yaml").points
+    prepared: Any = SimpleNamespace(programs={})
+    before = key_of([(point, prepared)], "code")
+    assert key_of([(point, prepared)], "code") == before
+    (tmp_path / file).write_text(f"{OWN}# another\n")
+    assert key_of([(point, prepared)], "code") != before
 
 
 def test_the_code_is_part_of_what_a_point_is_made_of(

@@ -65,6 +65,13 @@ def test_no_difference_is_called_impossible_by_chance() -> None:
     assert found and found.p == found.p_least == 1 / (1 + EXACT_MAX)
 
 
+@pytest.mark.parametrize("size", [3, 30])
+def test_equal_samples_do_not_differ(size: int) -> None:
+    """Every division is as far apart as the measured one, whether all are tried or some drawn."""
+    found = difference([1.0] * size, [1.0] * size)
+    assert found and (found.ratio, found.p) == (1.0, 1.0)
+
+
 def test_noise_is_taken_for_a_difference_about_as_often_as_stated() -> None:
     rng = np.random.default_rng(2)
     told = [difference(rng.lognormal(0, 0.1, 6), rng.lognormal(0, 0.1, 6)).p for _ in range(200)]

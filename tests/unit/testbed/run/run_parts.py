@@ -24,9 +24,10 @@ system: {system}
 backend: virtual
 topology: {{workers: 4}}
 switch: {{{switch}}}
-workload: {{elements: 400, dtype: int32, rounds: 2, on_failure: {on_failure}, give_up: 2s}}
+workload: {{{work}, on_failure: {on_failure}, give_up: 2s}}
 {more}
 """
+TWO_ROUNDS = "elements: 400, dtype: int32, rounds: 2"
 S = 1_000_000_000
 
 
@@ -36,9 +37,10 @@ def resolved(
     system: str = "switchml",
     on_failure: str = "fail",
     switch: str = "",
+    work: str = TWO_ROUNDS,
 ) -> ResolvedScenario:
     switch = switch or ("lanes: 16, slots: 16" if system == "switchml" else "lanes: 16")
-    text = TEXT.format(system=system, more=more, on_failure=on_failure, switch=switch)
+    text = TEXT.format(system=system, more=more, on_failure=on_failure, switch=switch, work=work)
     (folder / "parts.yaml").write_text(text)
     (point,) = load(folder / "parts.yaml").points
     return point.resolved

@@ -145,6 +145,15 @@ def test_a_job_that_does_not_settle_in_time_says_so(two_servers: Parts) -> None:
     assert two_servers.ended == [None] and not two_servers.result.settled
 
 
+def test_who_ends_while_the_job_settles_is_waited_for_no_longer(two_servers: Parts) -> None:
+    two_servers.begin(two_servers.group.settle)
+    two_servers.event("settled", 3, waited=True)
+    assert not two_servers.ended
+    two_servers.event("ended", 2, status=-9)
+    assert two_servers.ended == [None] and two_servers.result.settled
+    assert sorted(two_servers.backend.taken()) == ALL_ASKED, "nobody is asked again"
+
+
 def test_packets_to_the_dead_are_not_waited_for(two_servers: Parts) -> None:
     two_servers.event("ended", 2, status=-9)
     two_servers.begin(two_servers.group.settle)

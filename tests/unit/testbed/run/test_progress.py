@@ -126,6 +126,19 @@ def test_a_round_replaces_its_workers_by_one_line(wide: None) -> None:
     assert screen(out.getvalue()) == lines
 
 
+def test_a_round_begins_with_nothing_done(wide: None) -> None:
+    out = Terminal()
+    progress = drawn(out, 1, 2)
+    progress.begin_round(1, 0, 0)
+    progress.event(rounded(0, 1.5, again=2))
+    progress.end_round(1, 1.5)
+    progress.begin_round(1, 1, 0)
+    progress.draw(2.0)
+    row = screen(out.getvalue())[1]
+    assert row.startswith("round 1 of 2 worker 0: [....................] 0/2000 chunks")
+    assert row.endswith("0 sent again  waiting")
+
+
 def test_it_is_not_drawn_too_often(wide: None) -> None:
     out = Terminal()
     progress = drawn(out, 1, 1)

@@ -13,6 +13,7 @@ from agglab.testbed.run.history import FaultHistory, FaultState
 from agglab.testbed.run.recovery import Recovery
 from agglab.testbed.run.round_failure import RoundFailure, failure_of
 from agglab.testbed.run.session import JobSession
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.schema.faults import AgentCrash, AtTime, Fault
 from agglab.testbed.systems.base import MissingChunks
 
@@ -32,8 +33,14 @@ class Rounds:
 class Rig(Parts):
     """A job in its first session, in which a round fails."""
 
-    def __init__(self, folder: Path, on_failure: str, *killed: tuple[str, float | None]) -> None:
-        super().__init__(resolved(folder, PS, "ps", on_failure))
+    def __init__(
+        self,
+        folder: Path,
+        on_failure: str,
+        *killed: tuple[str, float | None],
+        scenario: ResolvedScenario | None = None,
+    ) -> None:
+        super().__init__(scenario or resolved(folder, PS, "ps", on_failure))
         crashes = [
             AgentCrash(1, host, "server" if host == "h4" else "worker") for host, _ in killed
         ]
@@ -44,6 +51,8 @@ class Rig(Parts):
         ]
         self.rounds: Any = Rounds()
         self.missing: dict[str, MissingChunks] = {}
+        self.diagnosed: list[tuple[Any, Any]] = []
+        """What the members and what the servers waited for, by host, at each diagnosis."""
         self.session = JobSession(self.group, self.roster)
         self.recovery = Recovery(
             self.result,
@@ -53,12 +62,16 @@ class Rig(Parts):
             self.roster,
             self.rounds,
             FaultHistory(self.states, self.clock),
-            lambda *asked: self.missing,
+            self.diagnose,
         )
         self.roster.join(self.job)
         self.begin(lambda: self.session.begin(self.roster.take_share(self.job)))
         assert self.ended.pop() is None, "the session that the programs were started with"
         self.backend.taken()
+
+    def diagnose(self, job: Any, waiting: Any, unserved: Any) -> dict[str, MissingChunks]:
+        self.diagnosed.append((waiting, unserved))
+        return self.missing
 
     def fail(self, event: str, rank: int, **content: Any) -> None:
         """A round fails by this event."""
@@ -125,6 +138,24 @@ def test_who_owes_is_called_what_it_is(
     rig.answer(1, 2, 3)
     reason, named = rig.reason()
     assert named == rank and says in reason
+
+
+def test_a_diagnosis_is_told_what_each_host_waits_for(tmp_path: Path) -> None:
+    """MLfabric has two servers and a scheduler at one host here: what all wait for counts."""
+    text = PS.replace("ps:", "mlfabric:")
+    scenario = resolved(
+        tmp_path, text, "mlfabric", work="kind: async_sgd, updates: 6, features: 64, rounds: 1"
+    )
+    rig = Rig(tmp_path, "fail", scenario=scenario)
+    assert [rig.group.agent(rank).host for rank in rig.group.servers] == ["h4"] * 3
+    rig.fail("failed", 0, error="no result", missing=[[0, 3]], waiting=[[0, 3]])
+    rig.event("aborted", 1, waiting=[[4, 4]], stats={})
+    rig.event("aborted", 2, waiting=[], stats={})
+    rig.event("served", 3, waiting=[[5, 5]], stats={})
+    rig.event("served", 4, waiting=[], stats={})
+    rig.event("served", 5, waiting=[[6, 6]], stats={})
+    waiting, unserved = {"h1": [[0, 3]], "h2": [[4, 4]], "h3": []}, {"h4": [[5, 5], [6, 6]]}
+    assert rig.diagnosed == [(waiting, unserved)]
 
 
 def test_the_dead_is_started_again_and_all_begin_a_session(tmp_path: Path) -> None:

@@ -21,6 +21,11 @@ def jobs(count: int) -> str:
     return "jobs: [" + ", ".join(JOB.format(n=n) for n in range(count)) + "]"
 
 
+def contenders(count: int) -> str:
+    each = [f"c{n}: {{workload: {{window: {n + 1}}}}}" for n in range(count)]
+    return f"compare: {{{', '.join(each)}}}"
+
+
 LIMITS = {
     "queue": ("links: {mtu: 9000, queue: 9014B}", "links: {mtu: 9000, queue: 9013B}"),
     "queue of an override": (
@@ -61,6 +66,16 @@ LIMITS = {
         "workload: {give_up: 1s, first_timeout: 999ms}",
         "workload: {give_up: 1s, first_timeout: 1s}",
     ),
+    "range of an expectation": (
+        "expect: {link_bound_ratio: {min: 2, max: 2}}",
+        "expect: {link_bound_ratio: {min: 2, max: 1.999}}",
+    ),
+    "most contenders": (contenders(16), contenders(17)),
+    "fewest contenders": (contenders(2), contenders(1)),
+    "range of a sweep": (
+        "sweep: {seed: {from: 1, to: 2, step: 1}}",
+        "sweep: {seed: {from: 1, to: 1, step: 1}}",
+    ),
     "end of a job": (
         "jobs: [{name: a, workers: [h1, h2], start: 1s, end: 1001ms}]",
         "jobs: [{name: a, workers: [h1, h2], start: 1s, end: 1s}]",
@@ -73,7 +88,7 @@ def test_the_last_value_is_accepted_and_the_next_is_not(name: str, tmp_path: Pat
     path = tmp_path / "s.yaml"
     last, next_one = (f"name: s\n{text}\n" for text in LIMITS[name])
     path.write_text(last)
-    assert len(load(path).points) == 1
+    assert load(path).points
     path.write_text(next_one)
     with pytest.raises(ScenarioError) as refused:
         load(path)
@@ -84,4 +99,4 @@ def test_a_job_without_an_end_lets_faults_begin_after_the_ends_of_others(tmp_pat
     path = tmp_path / "s.yaml"
     endless = JOBS_WITH_ENDS.replace(", end: 3s", "")
     path.write_text(f"name: s\n{endless}{LINK_DOWN.format(key='at: 9s')}")
-    assert len(load(path).points) == 1
+    assert load(path).points

@@ -391,6 +391,18 @@ def test_named_types_of_controller_headers_and_annotations_of_types() -> None:
     ]
 
 
+def test_members_of_a_signed_enum_are_numbers_of_its_width() -> None:
+    """Two's complement in whole bytes, whose spare bits are 0."""
+    info = p4info_of(
+        types="enum int<12> side_t { left = -2048, middle = 0, near = -1, right = 2047 }",
+        locals="register<side_t>(4) r;",
+        apply="r.write(0, side_t.left);",
+    )
+    members = info.type_info.serializable_enums["side_t"].members
+    values = {member.name: member.value.hex() for member in members}
+    assert values == {"left": "0800", "middle": "0000", "near": "0fff", "right": "07ff"}
+
+
 def test_types_are_told_of_where_something_has_one() -> None:
     assert not p4info_of(apply="hdr.h.a = 1;").HasField("type_info")
     assert p4info_of(locals="register<bit<8>>(4) r;", apply="r.write(0, hdr.h.a);").HasField(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from back_program import (
     errors_of,
     ingress,
@@ -200,13 +201,26 @@ def test_constant_entries() -> None:
     assert second["priority"] == 9
 
 
-def test_written_priorities_become_smaller_wins() -> None:
-    entries = """largest_priority_wins = true; priority_delta = 10;
-        entries = { priority=30: 1: drop(); 2: drop(); priority=100: 3: drop(); }"""
-    text = TABLE.replace("hdr.h.a: exact", "hdr.h.a: ternary") % entries
+PRIORITIES = [
+    ("priority_delta = 10;", (30, None, 100), [71, 81, 1]),
+    ("largest_priority_wins = true;", (5, None, 5), [1, 2, 1]),
+    ("priority_delta = 10;", (20, None, None), [1, 11, 21]),  # down to 0, which is allowed
+    ("largest_priority_wins = false;", (7, None, 0), [7, 8, 0]),
+    ("largest_priority_wins = false; priority_delta = 10;", (0, None, None), [0, 10, 20]),
+]
+
+
+@pytest.mark.parametrize(("properties", "written", "expected"), PRIORITIES)
+def test_of_the_priorities_that_entries_get_the_smallest_wins(
+    properties: str, written: tuple[int | None, ...], expected: list[int]
+) -> None:
+    given = ["" if number is None else f"priority = {number}: " for number in written]
+    entries = " ".join(f"{prefix}{key}: drop();" for key, prefix in enumerate(given))
+    text = TABLE.replace("hdr.h.a: exact", "hdr.h.a: ternary") % (
+        f"{properties} entries = {{ {entries} }}"
+    )
     table = table_of(json_of(locals=text, apply="t.apply();"), "I.t")
-    first, second, third = (e["priority"] for e in table["entries"])
-    assert third < first < second
+    assert [entry["priority"] for entry in table["entries"]] == expected
 
 
 def test_lpm_and_range_entries() -> None:

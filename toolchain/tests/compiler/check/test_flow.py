@@ -81,6 +81,10 @@ HEADERS = "header h_t { bit<8> a; bit<8> b; } struct s_t { h_t h; h_t g; h_t[2] 
         ("s_t l;\ns = l;", []),
         ("both(x,\nx);", [(2, "ordering")]),
         ("both(s.h.a,\ns.h.b);", []),
+        ("three(s.g.a, x,\nx);", [(2, "ordering")]),
+        ("part_last(s.h,\ns.h.a);", [(2, "ordering")]),
+        ("part_first(s.h.a,\ns.h);", [(2, "ordering")]),
+        ("part_first(s.g.a,\ns.h);", []),
     ],
 )
 def test_headers_in_controls(
@@ -89,6 +93,9 @@ def test_headers_in_controls(
     actions = (
         "action revive() { s.h.setValid(); }"
         "action both(out bit<8> p, out bit<8> q) { p = 1; q = 2; }"
+        "action three(out bit<8> p, out bit<8> q, out bit<8> r) { p = 1; q = 2; r = 3; }"
+        "action part_last(out h_t p, out bit<8> q) { p = {1, 2}; q = 2; }"
+        "action part_first(out bit<8> p, out h_t q) { p = 2; q = {1, 2}; }"
     )
     text = f"{HEADERS} control c(inout s_t s, inout bit<8> x) {{ {actions} apply {{ {body} }} }}"
     assert warnings_of(text) == expected

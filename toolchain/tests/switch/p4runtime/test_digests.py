@@ -106,6 +106,36 @@ def test_a_list_has_a_largest_size(learner: Learner) -> None:
     assert learner.learn() == [values[2 * MAX_LIST :]]
 
 
+def test_samples_that_keep_coming_do_not_delay_the_first(learner: Learner) -> None:
+    learner.ask(max_list_size=9, max_timeout_ns=100)
+    for learner.now_ns in (0, 60, 99):
+        assert learner.learn(1) == []
+    learner.now_ns = 100
+    assert learner.learn(2) == [[1, 1, 1, 2]]
+    for learner.now_ns in (150, 249):
+        assert learner.learn(3) == [], "the time begins anew"
+    learner.now_ns = 250
+    assert learner.learn() == [[3, 3]]
+
+
+WRONG = [
+    (Update.INSERT, {}, "configured already"),
+    (Update.MODIFY, {"max_timeout_ns": -1}, "max_timeout_ns is negative"),
+    (Update.MODIFY, {"max_list_size": -1}, "max_list_size is negative"),
+    (Update.MODIFY, {"ack_timeout_ns": -1}, "ack_timeout_ns is negative"),
+]
+
+
+@pytest.mark.parametrize(("kind", "config", "message"), WRONG)
+def test_a_refused_configuration_changes_nothing(
+    learner: Learner, kind: int, config: dict[str, int], message: str
+) -> None:
+    learner.ask(max_list_size=1)
+    with pytest.raises(StatusError, match=message):
+        learner.ask(kind, **config)
+    assert learner.learn(1, 1) == [[1], [1]]
+
+
 @pytest.mark.parametrize("change", ["less", "more"])
 def test_a_type_that_does_not_fit_the_samples(folder: Path, p4info: Any, change: str) -> None:
     types = dict(entries(p4info.type_info.structs))

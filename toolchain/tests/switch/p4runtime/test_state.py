@@ -161,23 +161,55 @@ def test_what_profiles_refuse(client: Any, id_of: Any) -> None:
     no_selector = group(id_of, 1, {})
     profile = id_of("action_profiles", "I.profile")
     no_selector.action_profile_group.action_profile_id = profile
+    twice = group(id_of, 2, {1: 1})
+    twice.action_profile_group.members.add(member_id=1, weight=1)
+    set_without_selector = entry(id_of, "I.shared", 9)
+    of_shared = set_without_selector.table_entry.action.action_profile_action_set
+    of_shared.action_profile_actions.add(weight=1).action.CopyFrom(action(id_of, "I.mark"))
     cases = [
-        ("INSERT", member(id_of, 1), "ALREADY_EXISTS"),
-        ("MODIFY", member(id_of, 3), "NOT_FOUND"),
-        ("DELETE", member(id_of, 1), "FAILED_PRECONDITION"),
-        ("DELETE", group(id_of, 1, {}), "FAILED_PRECONDITION"),
-        ("INSERT", group(id_of, 2, {7: 1}), "NOT_FOUND"),
-        ("INSERT", group(id_of, 2, {1: 0}), "INVALID_ARGUMENT"),
-        ("INSERT", group(id_of, 2, {1: 2, 2: 2}), "RESOURCE_EXHAUSTED"),
-        ("INSERT", group(id_of, 2, {1: 1}, max_size=4), "INVALID_ARGUMENT"),
-        ("INSERT", no_selector, "INVALID_ARGUMENT"),
-        ("INSERT", foreign, "INVALID_ARGUMENT"),
-        ("INSERT", plain, "INVALID_ARGUMENT"),
-        ("INSERT", to_group(id_of, 8, 3), "NOT_FOUND"),
-        ("INSERT", to_member(id_of, "I.shared", 8, 1), "NOT_FOUND"),
+        ("INSERT", member(id_of, 1), "ALREADY_EXISTS", "exists already"),
+        ("MODIFY", member(id_of, 3), "NOT_FOUND", "does not exist"),
+        ("DELETE", member(id_of, 1), "FAILED_PRECONDITION", "group_id 1 uses it"),
+        ("DELETE", group(id_of, 1, {}), "FAILED_PRECONDITION", "in use"),
+        ("INSERT", group(id_of, 2, {7: 1}), "NOT_FOUND", "no member with member_id 7"),
+        ("INSERT", group(id_of, 2, {1: 0}), "INVALID_ARGUMENT", "the weight is 0"),
+        ("INSERT", group(id_of, 2, {1: 2, 2: 2}), "RESOURCE_EXHAUSTED", "add up to 4"),
+        ("INSERT", group(id_of, 2, {1: 1}, max_size=4), "INVALID_ARGUMENT", "max_size is 4"),
+        ("INSERT", no_selector, "INVALID_ARGUMENT", "no selector"),
+        ("INSERT", foreign, "INVALID_ARGUMENT", "not an action of"),
+        ("INSERT", plain, "INVALID_ARGUMENT", "has an action profile"),
+        ("INSERT", to_group(id_of, 8, 3), "NOT_FOUND", "action_profile_group_id 3"),
+        ("INSERT", to_member(id_of, "I.shared", 8, 1), "NOT_FOUND", "action_profile_member_id 1"),
+        ("INSERT", member(id_of, 0), "INVALID_ARGUMENT", "ids begin with 1"),
+        ("INSERT", group(id_of, 0, {1: 1}), "INVALID_ARGUMENT", "ids begin with 1"),
+        ("INSERT", twice, "INVALID_ARGUMENT", "member_id 1 is given twice"),
+        (
+            "MODIFY",
+            group(id_of, 1, {1: 1}, max_size=2),
+            "INVALID_ARGUMENT",
+            "max_size cannot be changed",
+        ),
+        ("INSERT", set_without_selector, "INVALID_ARGUMENT", "no selector"),
     ]
-    refused = client.refused(*((kind, entity) for kind, entity, _ in cases))
-    assert [code for code, _ in refused] == [code for _, _, code in cases]
+    refused = client.refused(*((kind, entity) for kind, entity, *_ in cases))
+    assert [code for code, _ in refused] == [code for *_, code, _ in cases]
+    for (_, message), (*_, words) in zip(refused, cases, strict=True):
+        assert words in message
+
+
+def test_what_nothing_uses_any_more_can_be_deleted(
+    client: Any, switch_server: Any, id_of: Any
+) -> None:
+    objects = [member(id_of, 1), member(id_of, 2), group(id_of, 1, {1: 1, 2: 1})]
+    for other in (to_group(id_of, 5, 1), to_member(id_of, "I.balanced", 6, 2)):
+        client.write(*(("INSERT", each) for each in (*objects, other)))
+        ((code, _),) = client.refused(("DELETE", objects[1]))
+        assert code == "FAILED_PRECONDITION"
+        client.write(*(("DELETE", each) for each in (other, *reversed(objects))))
+        assert client.read(Entity(action_profile_member=ActionProfileMember())) == []
+        assert client.read(Entity(action_profile_group=ActionProfileGroup())) == []
+    assert switch_server.pipeline.profiles.add_group("I.chooser").number == 0
+    assert switch_server.pipeline.profiles.add_member("I.chooser", "I.mark").number == 0
 
 
 def colours(server: Any, a: int, b: int, count: int) -> list[tuple[int, int]]:
