@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 MAX_MESSAGE_BYTES = 64 << 20
 _MAX_HEADER_BYTES = 4096
@@ -23,7 +23,7 @@ class MalformedError(Exception):
     """A message that is no JSON, or too large. The next one can be read."""
 
 
-def read_message(stream: BinaryIO) -> Any:
+def read_message(stream: IO[bytes]) -> Any:
     """Returns the next message. Lines that are no header are passed over.
 
     Raises EOFError at the end of the stream, and MalformedError.
@@ -41,7 +41,7 @@ def read_message(stream: BinaryIO) -> Any:
         raise MalformedError(f"a message is no JSON: {error}") from error
 
 
-def _length(stream: BinaryIO) -> int:
+def _length(stream: IO[bytes]) -> int:
     """Reads the headers of a message, and returns its length in bytes."""
     length: int | None = None
     while True:
@@ -55,7 +55,7 @@ def _length(stream: BinaryIO) -> int:
             return length
 
 
-def _skip(stream: BinaryIO, length: int) -> None:
+def _skip(stream: IO[bytes], length: int) -> None:
     while length > 0:
         passed = len(stream.read(min(length, _CHUNK_BYTES)))
         if not passed:

@@ -194,15 +194,16 @@ def test_nothing_is_answered_after_shutdown() -> None:
     assert answer["error"]["code"] == rpc.INVALID_REQUEST
 
 
+KEYS = [
+    *("textDocument", "uri", "position", "line", "character", "contentChanges", "text", "range"),
+    *("start", "end", "initializationOptions", "includes", "rootUri"),
+]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                "textDocument uri position line character contentChanges text range start end "
-                "initializationOptions includes rootUri".split()
-            ),
+            st.sampled_from(KEYS),
             inner,
             max_size=4,
         )
