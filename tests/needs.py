@@ -67,6 +67,7 @@ def _program(name: str, remedy: str, *programs: str) -> Need:
 ALL = (
     need.ROOT,
     need.NAMESPACES,
+    need.NEOVIM,
     _module("PyTorch", "torch"),
     Need("PyTorch 2.6 or newer", TEST_TOOLS, _has_fsdp2),
     _module("pyarrow", "pyarrow"),

@@ -14,6 +14,7 @@ from agglab.testbed.base.paths import IS_CHECKOUT, REPOSITORY
 MODULES = {
     "agglab": "agglab.testbed",
     "p4native-c": "p4native.compiler",
+    "p4native-lsp": "p4native.lsp",
     "p4native-stf": "p4native.stf",
     "p4native-switch": "p4native.switch.simple_switch",
 }

@@ -21,7 +21,7 @@ PAGES = (
 )
 PROGRAMS = re.compile(
     r"""
-    agglab|p4native-c|p4native-stf|p4native-switch|apt|apt-get|bash|bridge|cat|cd|chmod|chown|
+    agglab|p4native-c|p4native-lsp|p4native-stf|p4native-switch|apt|apt-get|bash|bridge|cat|cd|chmod|chown|
     cmake|cp|curl|dask|debootstrap|docker|dpkg|echo|ethtool|export|g\+\+|gcc|git|
     grep|gzip|ip|iperf|kill|ln|ls|make|mkdir|mn|mnexec|modprobe|mount|mv|nc|npm|
     openssl|p4c|p4c-bm2-ss|p4run|pgrep|pip|pip3|pkill|podman|ps|pytest|python|

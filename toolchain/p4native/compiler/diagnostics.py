@@ -42,7 +42,7 @@ class Diagnostics:
     _errors: int = 0
 
     def error(self, position: Position, message: str, hint: str = "") -> None:
-        self._add(Diagnostic(ERROR, position, message, hint))
+        self.add(Diagnostic(ERROR, position, message, hint))
 
     def warning(self, position: Position, message: str, hint: str = "", kind: str = "") -> None:
         """Adds a warning. kind: the name by which `--Wdisable=kind` and `--Werror=kind` select
@@ -50,7 +50,7 @@ class Diagnostics:
         if kind in self.disabled:
             return
         promoted = self.all_warnings_are_errors or kind in self.promoted
-        self._add(Diagnostic(ERROR if promoted else WARNING, position, message, hint, kind))
+        self.add(Diagnostic(ERROR if promoted else WARNING, position, message, hint, kind))
 
     def unsupported(self, position: Position, construct: str, hint: str = "") -> None:
         """Adds an error about a construct that this compiler knows but cannot translate."""
@@ -64,7 +64,7 @@ class Diagnostics:
     def failed(self) -> bool:
         return self._errors > 0
 
-    def _add(self, diagnostic: Diagnostic) -> None:
+    def add(self, diagnostic: Diagnostic) -> None:
         key = (diagnostic.position, diagnostic.message)
         if key not in self._seen:
             self._seen.add(key)

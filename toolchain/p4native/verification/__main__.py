@@ -10,7 +10,8 @@ from p4native.common.printable import one_line
 USAGE = """usage: python -m p4native.verification COMMAND ...
 
   conformance  compare with p4c and BMv2: programs, packet tests, random programs
-  fuzz         malformed inputs of every kind, under sanitizers"""
+  fuzz         malformed inputs of every kind, under sanitizers
+  editor       random edits of a long program: the language server's answers, and their times"""
 
 
 def main(words: list[str]) -> int:
@@ -26,6 +27,10 @@ def main(words: list[str]) -> int:
             from p4native.verification import fuzz
 
             return fuzz.main(rest)
+        if command == ["editor"]:
+            from p4native.verification import editor
+
+            return editor.main(rest)
     except OSError as error:
         print(f"{command[0]}: {one_line(str(error))}", file=sys.stderr)
         return FAILED

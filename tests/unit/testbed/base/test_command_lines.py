@@ -15,7 +15,7 @@ from agglab.testbed.base import command_lines, system_programs
 from agglab.testbed.base.command_lines import extra, launcher, module, module_remedy, setup
 
 ROOT = Path(__file__).resolve().parents[4]
-NAMES = ("agglab", "p4native-c", "p4native-stf", "p4native-switch")
+NAMES = ("agglab", "p4native-c", "p4native-lsp", "p4native-stf", "p4native-switch")
 
 
 def says_version(line: str, folder: Path) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from p4native.compiler import ast, types
 from p4native.compiler.check.coerce import Coercion
 from p4native.compiler.check.context import Context
-from p4native.compiler.check.hints import of_call
+from p4native.compiler.check.hints import of_argument, of_call
 from p4native.compiler.check.members import MemberChecker
 from p4native.compiler.check.unify import Unifier, block_difference
 from p4native.compiler.typed import BoundArgument
@@ -134,7 +134,9 @@ class ArgumentChecker:
                 if isinstance(wanted, types.Block) and isinstance(actual, types.Block):
                     note = block_difference(wanted, actual)
                 problem = f"parameter '{parameter.name}' has type {wanted}, but this is {actual}"
-                self.context.error(place, problem, note)
+                self.context.error(
+                    place, problem, note or of_argument(parameter, wanted, actual, pairs)
+                )
                 fine = False
         return fine
 
@@ -159,7 +161,9 @@ class ArgumentChecker:
                 self.context.error(
                     where,
                     f"type argument {variable.name} of '{name}' cannot be inferred{problem}",
-                    f"write it: {name}<...>(...)",
+                    f"give the number a width, such as 16w0, or write {name}<...>(...)"
+                    if isinstance(bound, types.Integer)
+                    else f"write it: {name}<...>(...)",
                 )
                 return None
         return {v: unifier.bindings[v] for v in variables}

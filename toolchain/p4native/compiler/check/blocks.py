@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from p4native.compiler import ast, types
-from p4native.compiler.check.context import Context, Frame
+from p4native.compiler.check.context import Context, Frame, did_you_mean
 from p4native.compiler.check.functions import FunctionChecker
 from p4native.compiler.check.instances import InstanceChecker
 from p4native.compiler.check.parameters import Parameters
@@ -51,6 +51,7 @@ class BlockChecker:
             self.context.prefix,
             self.context.program.full_name.get(node, node.name),
         )
+        self.context.locals = node.locals
         with self.context.nested_scope(), self.context.code(Frame("control")):
             type_ = self._block_type(node)
             with self.context.nested_scope():
@@ -58,7 +59,7 @@ class BlockChecker:
                     self.check_local(declaration)
                 with self.context.code(Frame("apply")), self.context.nested_scope():
                     self.statements.check_statements(node.body.statements)
-        self.context.prefix = outer
+        self.context.prefix, self.context.locals = outer, ()
         self.context.record(node, type_)
         self.context.declare(node)
 
@@ -101,13 +102,14 @@ class BlockChecker:
             self.context.prefix,
             self.context.program.full_name.get(node, node.name),
         )
+        self.context.locals = node.locals
         with self.context.nested_scope(), self.context.code(Frame("parser")):
             type_ = self._block_type(node)
             with self.context.nested_scope():
                 for declaration in node.locals:
                     self.check_local(declaration)
                 self._states(node)
-        self.context.prefix = outer
+        self.context.prefix, self.context.locals = outer, ()
         self.context.record(node, type_)
         self.context.declare(node)
 
@@ -138,7 +140,8 @@ class BlockChecker:
             states.setdefault(state.name, state)
             self.context.program.full_name[state] = f"{self.context.prefix}.{state.name}"
         if "start" not in states:
-            self.context.error(node, f"parser '{node.name}' has no state 'start'")
+            hint = "a parser begins in the state that is called start"
+            self.context.error(node, f"parser '{node.name}' has no state 'start'", hint)
         for state in node.states:
             with self.context.code(Frame("state")), self.context.nested_scope():
                 self.statements.check_statements(state.statements)
@@ -174,7 +177,8 @@ class BlockChecker:
         if state is not None:
             self.context.program.decl_of[reference] = state
         elif reference.name not in FINAL_STATES:
-            self.context.error(reference, f"there is no state '{reference.name}'")
+            hint = did_you_mean(reference.name, {*states, *FINAL_STATES})
+            self.context.error(reference, f"there is no state '{reference.name}'", hint)
 
     def _subject(self, subject: ast.Expression) -> types.Type:
         type_ = self.context.check(subject)
@@ -253,11 +257,13 @@ class BlockChecker:
             if state.transition is not None:
                 pending.extend(targets(state.transition))
         self.context.program.parser_reachable[node] = reached
+        if "start" not in states or _dangling_targets(states):
+            return  # reported already; what is reached is not known then
         ends = any(_may_end(states[name]) for name in reached)
-        if not ends and "start" in states and not _dangling_targets(states):
+        if not ends:
             self.context.error(node, f"parser '{node.name}' reaches neither accept nor reject")
         accepts = any("accept" in _target_names(states[name]) for name in reached)
-        if ends and not accepts and "start" in states:
+        if ends and not accepts:
             self.context.warn(
                 node,
                 "unreachable",
@@ -265,7 +271,7 @@ class BlockChecker:
                 "all its paths end in reject",
             )
         for state in node.states:
-            if state.name not in reached and "start" in states:
+            if state.name not in reached:
                 self.context.warn(
                     state,
                     "unused",

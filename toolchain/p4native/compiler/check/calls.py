@@ -263,7 +263,8 @@ class CallChecker:
     def _table_apply(self, node: ast.Call, callee: ast.Member, base: types.Table) -> types.Type:
         self._no_arguments(node, "apply")
         if self.context.frame.kind not in ("apply", "table"):
-            self.context.error(node, f"a table cannot be applied in {self.here()}")
+            hint = "apply it in the apply block; the action can say by meta what is to be done"
+            self.context.error(node, f"a table cannot be applied in {self.here()}", hint)
         result = types.ApplyResult(base.declaration)
         return self._record(
             node, CallKind.TABLE_APPLY, "apply", base.declaration, callee.base, result=result

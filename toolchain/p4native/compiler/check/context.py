@@ -11,6 +11,7 @@ from typing import Protocol
 
 from p4native.compiler import ast, types
 from p4native.compiler.diagnostics import Diagnostics
+from p4native.compiler.preprocess import INCLUDE_DIR
 from p4native.compiler.source import Position
 from p4native.compiler.typed import TypedProgram, Value, qualified
 
@@ -90,6 +91,8 @@ class Context:
         self.scope = self.top
         self.frame = Frame("program")
         self.prefix = ""
+        self.locals: tuple[ast.Declaration, ...] = ()
+        """All declarations of the parser or control that is being checked."""
         self.constructor_parameters: set[ast.Parameter] = set()
         self.error_members: dict[str, ast.EnumMember] = {}
         self.leaf_counts: types.LeafCounts = {}
@@ -139,7 +142,10 @@ class Context:
             existing.append(declaration)
         else:
             first = existing[0] if isinstance(existing, list) else existing
-            self.error(declaration, f"'{name}' is already declared at {first.position}")
+            hint = ""
+            if is_of_library(first):
+                hint = f"the library needs this name: call yours My{name[:1].upper()}{name[1:]}"
+            self.error(declaration, f"'{name}' is already declared at {first.position}", hint)
         self._settle_name(declaration)
         self.program.full_name[declaration] = qualified(self.prefix, declaration)
 
@@ -180,11 +186,13 @@ class Context:
     def suggest(self, name: str) -> str:
         """Returns a hint with the declared name that is closest to `name`, or an empty string if
         none is close."""
-        return did_you_mean(name, set(self._visible()))
+        return self._declared_later(name) or did_you_mean(name, set(self._visible()))
 
     def suggest_value(self, name: str) -> str:
         """Returns the same hint for a name that must be that of a value. If the closest name is
         that of a type, the hint has the values of this type."""
+        if hint := self._declared_later(name) or self._field_of(name):
+            return hint
         visible = self._visible()
         values = {n for n, entry in visible.items() if not isinstance(entry, _NO_VALUES)}
         close = get_close_matches(name, sorted(visible), 1)
@@ -192,6 +200,25 @@ class Context:
         if not of_type:
             return did_you_mean(name, values)
         return f"did you mean {' or '.join(map(repr, of_type[:3]))}, of type {close[0]}?"
+
+    def _declared_later(self, name: str) -> str:
+        """Returns a hint if `name` is declared further down, outside of every block or in the block
+        that is being checked."""
+        for declarations in (self.locals, self.program.tree.declarations):
+            waiting = [each for each in declarations if each not in self.program.full_name]
+            for later in waiting[1:]:  # the first one is being checked itself
+                if later.name == name:
+                    return f"names are declared before they are used: move {later.position} up"
+        return ""
+
+    def _field_of(self, name: str) -> str:
+        """Returns a hint if `name` is that of a field of a struct that a parameter is."""
+        for owner, entry in self._visible().items():
+            if isinstance(entry, ast.Parameter):
+                type_ = self.program.type_of_declaration.get(entry)
+                if isinstance(type_, types.Struct) and type_.field(name) is not None:
+                    return f"did you mean '{owner}.{name}'?"
+        return ""
 
     def _visible(self) -> dict[str, Entry]:
         found: dict[str, Entry] = {}
@@ -253,6 +280,11 @@ def did_you_mean(name: str, names: set[str]) -> str:
     same = [each for each in sorted(names) if each.lower() == name.lower()]
     close = same or get_close_matches(name, sorted(names), 1)
     return f"did you mean '{close[0]}'?" if close else ""
+
+
+def is_of_library(declaration: ast.Declaration) -> bool:
+    """Whether a declaration is one of core.p4 or v1model.p4."""
+    return declaration.position.file.startswith(str(INCLUDE_DIR))
 
 
 def _place(where: ast.Node | Position) -> Position:

@@ -11,7 +11,7 @@ from p4native.compiler.check.arguments import ArgumentChecker
 from p4native.compiler.check.calls import CallChecker
 from p4native.compiler.check.coerce import Coercion
 from p4native.compiler.check.context import Context
-from p4native.compiler.check.hints import FOREIGN_NAMES
+from p4native.compiler.check.hints import FOREIGN_NAMES, of_packet
 from p4native.compiler.check.members import MemberChecker
 from p4native.compiler.check.operators import OperatorChecker
 from p4native.compiler.check.typerefs import MAX_WIDTH_BITS, TypeResolver, type_parameters
@@ -86,6 +86,7 @@ class ExpressionChecker:
             )
         if entry is None:
             hint = FOREIGN_NAMES.get(node.name) or self.context.suggest_value(node.name)
+            hint = hint or of_packet(node.name)
             return self.context.error(node, f"'{node.name}' is not declared", hint)
         if isinstance(entry, list):
             found = tuple(

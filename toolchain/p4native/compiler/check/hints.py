@@ -18,7 +18,59 @@ FOREIGN_NAMES = {
     "valid": "write header.isValid()",
     "isValid": "write header.isValid()",
     "sizeof": "write header.minSizeInBytes()",
+    **dict.fromkeys(("drop", "_drop"), "a packet is dropped by mark_to_drop(standard_metadata)"),
+    "modify_field": "P4_16 writes `x = value;`",
+    "add_to_field": "P4_16 writes `x = x + value;`",
+    "add_header": "P4_16 writes `header.setValid();`",
+    "remove_header": "P4_16 writes `header.setInvalid();`",
+    "register_read": "P4_16 writes `name.read(result, index);`",
+    "register_write": "P4_16 writes `name.write(index, value);`",
+    "apply": "P4_16 writes `table.apply();`",
+    "pow": "a power of two is written 1 << n",
 }
+
+
+_PACKET = "packets are read in a parser (extract) and written in a deparser (emit)"
+
+
+def of_packet(name: str) -> str:
+    """Returns a hint for an undeclared name that is probably a packet's, or an empty string."""
+    return _PACKET if name in ("packet", "pkt", "packet_in", "packet_out", "b") else ""
+
+
+def of_condition(type_: types.Type) -> str:
+    """Returns how a value of this type becomes a condition, or an empty string."""
+    if isinstance(type_, types.Bits):
+        return "compare it: ... != 0"
+    if isinstance(type_, types.ApplyResult):
+        return f"write {type_.table.name}.apply().hit, or .miss"
+    if isinstance(type_, types.Header):
+        return "write .isValid()"
+    return ""
+
+
+def of_assignment(type_: types.Type) -> str:
+    """Returns how something of this type, which is no variable, gets a value."""
+    is_register = isinstance(type_, types.Extern) and type_.name == "register"
+    return "write .write(index, value)" if is_register else ""
+
+
+def of_argument(
+    parameter: types.ParameterType,
+    wanted: types.Type,
+    actual: types.Type,
+    pairs: Sequence[tuple[types.ParameterType, ast.Argument | None]],
+) -> str:
+    """Returns what helps where an argument has another type than its parameter. pairs: all
+    parameters of the call with their arguments."""
+    outputs = [a for p, a in pairs if p.direction == "out" and a is not None]
+    if any(isinstance(argument.value, ast.IntLiteral) for argument in outputs):
+        return f"the order is ({', '.join(p.name for p, _ in pairs)})"
+    if not isinstance(wanted, types.Bits) or not isinstance(actual, types.Bits):
+        return ""
+    if parameter.direction in ("out", "inout"):
+        return f"the variable given here must have the type {wanted}"
+    return f"convert it: ({wanted})(...)" if wanted.signed == actual.signed else ""
 
 
 def of_call(

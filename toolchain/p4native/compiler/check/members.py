@@ -18,6 +18,14 @@ def holds_headers(stack: types.Stack) -> bool:
     return isinstance(stack.element, (types.Header, types.HeaderUnion, types.TypeVariable))
 
 
+MAX_LISTED = 8
+
+
+def _all_of(names: set[str]) -> str:
+    """Returns a hint with all names, if they are few."""
+    return f"there are {', '.join(sorted(names))}" if 0 < len(names) <= MAX_LISTED else ""
+
+
 class MemberChecker:
     """The part that checks members and indices of values, and whether an expression can be assigned
     to."""
@@ -52,7 +60,7 @@ class MemberChecker:
         if isinstance(base, types.Header) and node.member.lower() == "valid":
             hint = "write isValid()"
         else:
-            hint = did_you_mean(node.member, names)
+            hint = did_you_mean(node.member, names) or _all_of(names)
         return self.context.error(
             node.member_position, f"{base} has no member '{node.member}'", hint
         )

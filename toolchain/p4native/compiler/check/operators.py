@@ -53,6 +53,8 @@ class OperatorChecker:
             type_ = type_.underlying
         if not _unary_fits(node.operator, type_):
             hint = "give the number a width" if isinstance(type_, types.Integer) else ""
+            if node.operator == "!" and isinstance(type_, types.Bits):
+                hint = "write ... == 0; all bits are inverted by ~"
             return self.context.error(
                 node, f"operator {node.operator} is not defined on {type_}", hint
             )

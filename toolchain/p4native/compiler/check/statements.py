@@ -9,7 +9,8 @@ from p4native.compiler import ast, types
 from p4native.compiler.check.arguments import ArgumentChecker
 from p4native.compiler.check.calls import CallChecker
 from p4native.compiler.check.coerce import Coercion
-from p4native.compiler.check.context import Context
+from p4native.compiler.check.context import Context, is_of_library
+from p4native.compiler.check.hints import of_assignment, of_condition
 from p4native.compiler.check.members import MemberChecker
 from p4native.compiler.check.typerefs import TypeResolver
 from p4native.compiler.typed import Value
@@ -88,11 +89,21 @@ class StatementChecker:
         if not self._assignable(node.left, target) or isinstance(value, types.Unknown):
             return
         self.coercion.coerce_assigned(node.right, target, "the left side")
+        self._warn_ignored(node.left)
+
+    def _warn_ignored(self, left: ast.Expression) -> None:
+        """Warns of a field that the switch sets, and from which it takes nothing."""
+        declaration = self.context.program.decl_of.get(left)
+        if not isinstance(left, ast.Member) or declaration is None:
+            return
+        if left.member == "egress_port" and is_of_library(declaration):
+            message = "egress_port is set by the switch, and what is written here has no effect"
+            self.context.warn(left, "unsupported", message, "write egress_spec in ingress")
 
     def _assignable(self, left: ast.Expression, target: types.Type) -> bool:
         problem = self.members.lvalue_problem(left)
         if problem:
-            self.context.error(left, f"cannot assign: {problem}")
+            self.context.error(left, f"cannot assign: {problem}", of_assignment(target))
         elif isinstance(target, _UNASSIGNABLE):
             problem = f"cannot assign to {target}"
             self.context.error(left, problem)
@@ -150,8 +161,8 @@ class StatementChecker:
     def _condition(self, node: ast.Expression, what: str) -> None:
         type_ = self.context.check(node, types.BOOLEAN)
         if not isinstance(type_, (types.Boolean, types.Unknown)):
-            hint = "compare it: ... != 0" if isinstance(type_, types.Bits) else ""
-            self.context.error(node, f"the condition of {what} must be bool, not {type_}", hint)
+            problem = f"the condition of {what} must be bool, not {type_}"
+            self.context.error(node, problem, of_condition(type_))
 
     def check_if(self, node: ast.If) -> None:
         self._condition(node.condition, "if")

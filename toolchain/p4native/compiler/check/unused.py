@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from p4native.compiler import ast
-from p4native.compiler.check.context import Context
-from p4native.compiler.preprocess import INCLUDE_DIR
+from p4native.compiler.check.context import Context, is_of_library
 from p4native.compiler.typed import TypedProgram
 
 _PLAIN = (
@@ -29,7 +28,7 @@ def check_unused(context: Context) -> None:
     """Warns of each declaration in the user's own files that no part of the program names."""
     used = _used(context.program)
     for declaration in context.program.tree.declarations:
-        if not declaration.position.file.startswith(str(INCLUDE_DIR)):
+        if not is_of_library(declaration):
             for node in _candidates(declaration):
                 if node not in used and not _exempt(node):
                     what = _NAMED.get(type(node), "")

@@ -165,7 +165,8 @@ class BlockParser:
             self.cursor.diagnostics.error(bodies[1].position, "a control has one apply block only")
         elif bodies[0] in items and items[-1] is not bodies[0]:
             place = items[-1].position
-            self.cursor.diagnostics.error(place, "nothing may follow the apply block")
+            hint = "declare tables, actions and variables above it"
+            self.cursor.diagnostics.error(place, "nothing may follow the apply block", hint)
         return ast.ControlDeclaration(
             name.position,
             name.text,
@@ -180,6 +181,7 @@ class BlockParser:
     def _control_item(self) -> ast.Declaration | ast.Block:
         if self.cursor.at("apply"):
             self.cursor.advance()
+            self._refuse_parentheses()
             return self.statements.block(self.annotations.read())
         annotations = self.annotations.read()
         if self.cursor.at("action"):
@@ -187,6 +189,15 @@ class BlockParser:
         if self.cursor.at("table"):
             return self.table(annotations)
         return self._local(annotations, "a control")
+
+    def _refuse_parentheses(self) -> None:
+        """Refuses `()` between `apply` and its block, and passes over them."""
+        if self.cursor.at("(") and self.cursor.peek().kind == ")":
+            hint = "the block of a control has none: apply { ... }"
+            place = self.cursor.token.position
+            self.cursor.diagnostics.error(place, "'apply' has no parentheses here", hint)
+            self.cursor.advance()
+            self.cursor.advance()
 
     # ---- parser states
 
@@ -203,8 +214,10 @@ class BlockParser:
                 elif transition is None:
                     items.append(item)
                 else:
+                    empty = isinstance(item, ast.EmptyStatement)
+                    hint = "no ';' follows the '}' of select" if empty else ""
                     self.cursor.diagnostics.error(
-                        item.position, "nothing may follow the transition"
+                        item.position, "nothing may follow the transition", hint
                     )
         return ast.ParserState(name.position, name.text, annotations, tuple(items), transition)
 

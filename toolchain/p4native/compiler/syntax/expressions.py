@@ -269,8 +269,11 @@ class ExpressionParser:
             return ast.ConstructorCall(self.cursor.span(start), type_ref, arguments)
         if not self.cursor.at("."):
             name = getattr(type_ref, "name", "")
-            hint = f"an instance of a parser or control is made by {name}()" if name else ""
-            self.cursor.fail("a type cannot be used as a value here", start, hint)
+            hint = (
+                f"an instance of a parser or control is made by {name}(); of a header or struct, "
+                f"name the variable or field that has the type {name}"
+            )
+            self.cursor.fail("a type cannot be used as a value here", start, hint if name else "")
         return ast.TypeExpression(start, type_ref)
 
     def _integer(self) -> ast.Expression:

@@ -4,6 +4,8 @@ wrote."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from p4native.compiler.diagnostics import Diagnostics
@@ -87,7 +89,9 @@ class Number(NamedTuple):
 class Lexer:
     """The lexer, which reads the text once. The list `tokens` ends with an END token."""
 
-    def __init__(self, text: str, file: str, diagnostics: Diagnostics) -> None:
+    def __init__(
+        self, text: str, file: str, diagnostics: Diagnostics, sources: Mapping[str, str]
+    ) -> None:
         self.text = text
         self.file = file
         self.line = 1
@@ -96,7 +100,7 @@ class Lexer:
         self.diagnostics = diagnostics
         self.tokens: list[Token] = []
         self.fresh = 0  # index of the first token of the current line
-        self.sources: dict[str, list[str]] = {}
+        self.sources = {name: source.split("\n") for name, source in sources.items()}
 
     def run(self) -> list[Token]:
         append = self.tokens.append
@@ -276,10 +280,15 @@ def _after_macro(original: list[tuple[str, int]], at: int) -> int:
     return len(original)
 
 
-def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
+def tokenize(
+    text: str,
+    file: str,
+    diagnostics: Diagnostics,
+    sources: Mapping[str, str] = MappingProxyType({}),
+) -> list[Token]:
     """Returns the tokens of preprocessed text. file: the name of the file until the first line
-    marker."""
-    return Lexer(text, file, diagnostics).run()
+    marker. sources: the original text of files that are not on the disk in this form."""
+    return Lexer(text, file, diagnostics, sources).run()
 
 
 def parse_number(text: str) -> Number | str:

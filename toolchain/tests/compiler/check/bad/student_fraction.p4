@@ -1,0 +1,6 @@
+#include "student.inc"
+control C(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    apply {
+        meta.tag = 1.5;
+    }
+}

@@ -1,0 +1,7 @@
+#include "student.inc"
+control C(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    table t { actions = { NoAction; } }
+    apply {
+        if (t.apply()) { meta.tag = 1; }
+    }
+}

@@ -1,0 +1,3 @@
+#include <core.p4>
+#include <v1model.p4>
+header_type a_t { fields { a : 8; } }

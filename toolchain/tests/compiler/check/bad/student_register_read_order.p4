@@ -1,0 +1,8 @@
+#include "student.inc"
+control C(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    register<bit<16>>(16) r;
+    apply {
+        bit<16> v;
+        r.read(0, v);
+    }
+}

@@ -1,0 +1,6 @@
+#include "student.inc"
+parser P(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    state start {
+        if (hdr.h.a == 1) { transition accept; }
+    }
+}
