@@ -162,8 +162,8 @@ def _times(metrics: Metrics) -> Figure:
     """Returns the figure of the rounds' times, with a bar for each round, or with a line if there
     are many rounds."""
     rounds = max(job["rounds"] for job in metrics["jobs"].values())
-    bounds = {} if len(metrics["jobs"]) > 1 else {"link bound": metrics["link_bound_s"]}
-    references = [Reference(name, value) for name, value in bounds.items()]
+    bound_s = metrics.get("link_bound_s")  # only a single job's are at the top level
+    references = [] if bound_s is None else [Reference("link bound", bound_s)]
     if rounds <= BARS_MAX:
         return _drawn("time.svg", partial(_time, metrics, rounds, references))
     curves = [

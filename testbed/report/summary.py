@@ -170,6 +170,8 @@ def _time(job: Metrics) -> str:
     if job["link_bound_ratio"] is None:
         sends = any(worker["bytes_sent"] for worker in job["workers"].values())
         unknown = "what crosses the links is decided in the round, so their time has no bound"
+        if job["link_bound_s"] is None:
+            unknown = "the system states no bound"
         return f"{taken}; {unknown if sends else 'nothing crosses a link'}"
     return (
         f"{taken}; the links alone need {job['link_bound_s']:.4f} s: ratio "

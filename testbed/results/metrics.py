@@ -4,10 +4,10 @@ files or clocks."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf, isfinite
 from statistics import fmean, median
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from agglab.testbed.scenario.workloads.correctness import all_exact, combine
 from agglab.testbed.scenario.workloads.judged_time import ROUND
 from agglab.testbed.schema.expectations import FINDINGS, Expectation
 from agglab.testbed.schema.faults import Impair
-from agglab.testbed.systems.base import Bounds, Gaining, System, tensor_bytes
+from agglab.testbed.systems.base import ActiveJob, Bounds, System, tensor_bytes
 
 OF_ALL_JOBS = ("exact", "wrong_sums", "wrong_results", "completion_s", "switch_share")
 AGENT_COPIES = 5
@@ -48,6 +48,14 @@ WORKER_COUNTS = (
     "bytes_received",
 )
 SWITCH_DROPS = ("ring_drops", "queue_drops", "port_errors")
+OF_BOUNDS = (
+    "payload_bound_s",
+    "link_bound_s",
+    "link_bound_ratio",
+    "lossy_bound_s",
+    "lossy_bound_ratio",
+    "window_share",
+)
 UNBOUNDED = Bounds(0.0, 0.0, 0.0, 1.0)
 """The bounds of a job whose scenario does not say what it reduces."""
 NOTHING_LOST = LostFrames(0, 0)
@@ -123,7 +131,7 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
     verdict = combine([verdict for _, verdict in result.judged])
     judged_floats = result.judged and job.dtype == "float32"
     middle = median(times) if times else None
-    servers = _servers(system, result)
+    servers, share = _servers(system, result), system.switch_work(resolved).share
     limits = _gain_limits(resolved, result)
     return {
         "exact": verdict.exact if result.verdicts or verdict.wrong_sums else None,
@@ -142,19 +150,14 @@ def _job(resolved: ResolvedScenario, result: JobResult, record: Record) -> dict[
             counts for worker, counts in record.latencies.items() if worker.job == job.number
         ),
         "send_rate_bps": _send_rate(record, result),
-        "payload_bound_s": bound.payload_s if kind.reduces_elements else None,
-        "link_bound_s": bound.link_s,
-        "link_bound_ratio": _ratio(middle, bound.link_s),
-        "lossy_bound_s": bound.lossy_s,
-        "lossy_bound_ratio": _ratio(middle, bound.lossy_s),
-        "window_share": bound.window_share,
+        **_bounds(bound, middle, kind.reduces_elements),
         "rounds": len(result.rounds),
         "restarts": result.restarts,
         "lost": len(result.lost),
         "lost_workers": [job.hosts[rank] for rank in result.lost],
         "completion_s": completion_s(result),
         "elements_per_s": elements_per_s(result),
-        "switch_share": system.switch_share(list(servers.values())) if result.rounds else None,
+        "switch_share": share(list(servers.values())) if result.rounds else None,
         "workers": _workers(system, result),
         **({"servers": servers} if system.abilities.has_servers else {}),
         **({} if kind.headline == ROUND else {"headline": kind.headline.to_json()}),
@@ -186,6 +189,23 @@ def _control(counts: ControlCounts) -> dict[str, float]:
         "missed": counts.missed,
         "entries": counts.entries,
         "latest_s": counts.latest_ns / 1e9,
+    }
+
+
+def _bounds(
+    bounds: Bounds | None, time_s: float | None, reduces_elements: bool
+) -> dict[str, float | None]:
+    """Returns the bounds of a round, and the ratios of its median time to them. All are None for a
+    system that does not know them."""
+    if bounds is None:
+        return dict.fromkeys(OF_BOUNDS)
+    return {
+        "payload_bound_s": bounds.payload_s if reduces_elements else None,
+        "link_bound_s": bounds.link_s,
+        "link_bound_ratio": _ratio(time_s, bounds.link_s),
+        "lossy_bound_s": bounds.lossy_s,
+        "lossy_bound_ratio": _ratio(time_s, bounds.lossy_s),
+        "window_share": bounds.window_share,
     }
 
 
@@ -375,6 +395,14 @@ def _spread(times: Sequence[float]) -> dict[str, Any]:
     return {"median": median(times), "min": min(times), "max": max(times), "all": list(times)}
 
 
+@runtime_checkable
+class Gaining(Protocol):
+    """A system that can say what limits the gain for which one chooses it."""
+
+    def gain_limits(self, resolved: ResolvedScenario, job: ActiveJob) -> Iterator[str]:
+        """Yields sentences about the job's inputs, which the summary and the report show."""
+
+
 def _gain_limits(resolved: ResolvedScenario, result: JobResult) -> list[str]:
     system = resolved.system
     if not result.rounds or not isinstance(system, Gaining):
@@ -514,10 +542,17 @@ def _evidence(
         unexplained=findings.unexplained_repeats(measured, jobs, losses),
         losses=losses,
         faults=tuple(dict.fromkeys(f.kind for f in findings.holding_up(begun))),
-        window_share=min(job["window_share"] for job in jobs.values()),
+        window_share=_smallest_window(jobs),
         delayed=bool(delaying) or any(way.delay_us or way.impairments for way in directions),
         brief=all(_is_brief(resolved, result) for result in measured.outcome.jobs),
     )
+
+
+def _smallest_window(jobs: Mapping[str, Any]) -> float:
+    """Returns the smallest share of the links' rate that a job's window allows; 1 if no window is
+    known to be a limit."""
+    shares = (job["window_share"] for job in jobs.values())
+    return min((share for share in shares if share is not None), default=1.0)
 
 
 def _is_brief(resolved: ResolvedScenario, result: JobResult) -> bool:

@@ -104,7 +104,7 @@ class AsynchronousTraining(Workload):
             for rank in job.members
         ]
         held_out = work.held_out(resolved.seed, job.job.number)
-        bounds = resolved.system.training_bounds(resolved, job)
+        bounds = resolved.system.right_results(resolved, job, None).training
         return judge(work, documents, held_out, job.members, bounds, received)
 
     def summary(
