@@ -334,11 +334,12 @@ def _idle_paths(case: Case) -> Iterator[Finding]:
 
 def _small_windows(case: Case) -> Iterator[Finding]:
     for name, job in case.jobs.items():
-        if job["window_share"] is not None and job["window_share"] < WINDOW_SHARE:
+        share = job["window_share"]
+        if share is not None and share < WINDOW_SHARE:
             yield Finding(
                 "small-window",
-                f"the window of {name} fills only {job['window_share']:.0%} of the "
+                f"the window of {name} fills only {share:.0%} of the "
                 "bandwidth-delay product, so results cannot arrive faster than that share of "
                 "the links' rate",
-                {"share": job["window_share"]},
+                {"share": share},
             )

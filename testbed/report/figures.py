@@ -25,7 +25,7 @@ from agglab.testbed.report.topology import NARROW as NARROW_WIDTH
 from agglab.testbed.report.topology import WIDE as WIDTH
 from agglab.testbed.report.topology import topology, tree
 from agglab.testbed.report.tracks import tracks
-from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.recorded_scenario import RecordedScenario
 from agglab.testbed.results.side_by_side import OfSeveral, runs_of
 from agglab.testbed.scenario.workloads import judged_time

@@ -9,7 +9,8 @@ from typing import Any
 
 from agglab.testbed.judge.collectives import calls_of, sentence
 from agglab.testbed.judge.verdicts import FAILED, verdict_of
-from agglab.testbed.results.metrics import NOTHING_COMPARED, lookup, show
+from agglab.testbed.results.metric_values import lookup, show
+from agglab.testbed.results.shortcomings import NOTHING_COMPARED
 from agglab.testbed.results.side_by_side import (
     OfSeveral,
     busiest,
