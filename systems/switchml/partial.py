@@ -22,8 +22,9 @@ from agglab.systems.switchml.scaling import SwitchmlKeys, keys_of
 from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.job_list import hosts_of
 from agglab.testbed.schema.jobs import Finding, stated, stated_workloads
-from agglab.testbed.schema.scenario import Scenario, Workload
+from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.schema.trust import Trust
+from agglab.testbed.schema.workload_section import Workload
 from agglab.testbed.systems.base import (
     ActiveJob,
     Array,

@@ -26,7 +26,6 @@ from agglab.testbed.report.topology import WIDE as WIDTH
 from agglab.testbed.report.topology import topology, tree
 from agglab.testbed.report.tracks import tracks
 from agglab.testbed.results.metric_values import lookup
-from agglab.testbed.results.recorded_scenario import RecordedScenario
 from agglab.testbed.results.side_by_side import OfSeveral, runs_of
 from agglab.testbed.scenario.workloads import judged_time
 from agglab.testbed.scenario.workloads.judged_time import ROUND, Headline
@@ -55,13 +54,13 @@ class Figure:
     kind: str = ""
 
 
-def run_figures(metrics: Metrics, events: Events, recorded: RecordedScenario) -> list[Figure]:
+def run_figures(metrics: Metrics, events: Events) -> list[Figure]:
     """Returns the figures of one run."""
     if "totals" not in metrics:
         return []
     figures = []
     if metrics["links"]:
-        root = tree(metrics, recorded)
+        root = tree(metrics)
         wide, narrow = (topology(root, width) for width in (WIDTH, NARROW_WIDTH))
         figures.append(Figure(TOPOLOGY, wide, narrow))
     if any(job["rounds"] for job in metrics["jobs"].values()):

@@ -103,7 +103,7 @@ def _of_several(metrics: Metrics, expected: Sequence[Judged]) -> list[str]:
 
 def _of_one(content: Content, expected: Sequence[Judged]) -> list[str]:
     metrics, recorded = content.metrics, content.recorded
-    lost = losses(metrics, recorded)
+    lost = losses(metrics)
     found = {
         "What was asked": answers.was_asked(recorded)
         if recorded.tree

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from agglab.testbed.base.traffic_counters import NetworkStatistics, SwitchStatistics
@@ -12,9 +13,11 @@ from agglab.testbed.judge.queue_losses import LostFrames
 from agglab.testbed.run.measurements import Measurements
 from agglab.testbed.run.outcome import JobResult
 from agglab.testbed.run.programs.program_state import ProgramState
+from agglab.testbed.schema.faults import Fault, Impair
 from agglab.testbed.schema.job_metrics import COUNTS_OF_AGENTS
 from agglab.testbed.schema.run_metrics import OF_DIRECTIONS
 from agglab.testbed.systems.base import System
+from agglab.topologies import Direction, Topology
 
 AGENT_COUNTS = tuple(metric.name for metric in COUNTS_OF_AGENTS)
 SWITCH_DROPS = ("ring_drops", "queue_drops", "port_errors")
@@ -89,13 +92,32 @@ def _port_errors(switch: SwitchStatistics) -> int:
     return sum(port.get(name, 0) for port in ports.values() for name in PORT_ERRORS)
 
 
-def links(statistics: NetworkStatistics) -> dict[str, dict[str, dict[str, Any]]]:
-    """Returns the counts of each direction, by link and direction."""
+def links(
+    statistics: NetworkStatistics, graph: Topology, begun: Sequence[Fault]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Returns what each direction counted and what the scenario asks of it, by link and direction.
+    begun: the faults that began."""
+    asked = {name: way for link in graph.links for name, _, _, way in link.directions()}
     links: dict[str, dict[str, dict[str, Any]]] = {}
     for way in statistics.directions:
         counts = {metric.name: getattr(way, metric.counter) for metric in OF_DIRECTIONS}
-        links.setdefault(way.link, {})[way.direction] = counts
+        resolved = _resolved(asked[way.direction], way.direction, begun)
+        links.setdefault(way.link, {})[way.direction] = {**counts, **resolved}
     return links
+
+
+def _resolved(way: Direction, name: str, begun: Sequence[Fault]) -> dict[str, Any]:
+    actions = (fault.action for fault in begun)
+    of_faults = [a.impairment for a in actions if isinstance(a, Impair) and name in a.directions]
+    return {
+        "rate_bps": way.rate_bps,
+        "delay_s": way.delay_us / 1e6,
+        "queue_bytes": way.queue_bytes,
+        "queue_packets": way.queue_packets,
+        "impairments": [
+            {"kind": each.kind, **asdict(each)} for each in (*way.impairments, *of_faults)
+        ],
+    }
 
 
 def totals(

@@ -42,7 +42,7 @@ def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any
     jobs = {result.job.name: _job(resolved, result, measured.record) for result in results}
     lost = lost_inside(resolved, measured) if resolved.target == "bmv2" else {}
     switches = counts.switches(measured, lost)
-    links = counts.links(measured.statistics)
+    links = counts.links(measured.statistics, resolved.graph, measured.outcome.begun)
     as_predicted, unclear = link_bytes.compare(resolved, measured, links)
     totals = counts.totals(resolved.system, jobs, switches, links)
     evidence = _evidence(resolved, jobs, totals, measured)

@@ -22,7 +22,8 @@ from agglab.testbed.schema.finding_kinds import FINDING_KINDS
 from agglab.testbed.schema.key import JOB_NAME, Key, default_of, key_of, yaml_name
 from agglab.testbed.schema.kinds import AutoOr, Number, Text, duration
 from agglab.testbed.schema.metric import LIST, Metric
-from agglab.testbed.schema.scenario import OF_KIND, Scenario, Topology, keys, swept_keys
+from agglab.testbed.schema.network_sections import OF_KIND, Topology
+from agglab.testbed.schema.scenario import Scenario, keys, swept_keys
 
 Schema: TypeAlias = "dict[str, Any]"
 DRAFT = "http://json-schema.org/draft-07/schema#"

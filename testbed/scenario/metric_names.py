@@ -20,6 +20,7 @@ from agglab.testbed.schema.job_metrics import (
 )
 from agglab.testbed.schema.metric import Metric, counted
 from agglab.testbed.schema.run_metrics import (
+    ASKED_OF_DIRECTIONS,
     FIRST_WRONG,
     JUDGED,
     OF_ALL_JOBS,
@@ -100,7 +101,8 @@ def metrics(system: System) -> Mapping[str, Metric]:
     )
     of_jobs = (each.below("jobs.*.") for each in own)
     of_run = (*VERDICT, *OF_ALL_JOBS, *FIRST_WRONG, *own, *as_above, *of_jobs, *TOGETHER)
-    return _by_path([*of_run, *packets, *OF_SWITCHES, *OF_DIRECTIONS, *JUDGED])
+    links = (*OF_DIRECTIONS, *ASKED_OF_DIRECTIONS)
+    return _by_path([*of_run, *packets, *OF_SWITCHES, *links, *JUDGED])
 
 
 def _by_path(declared: Iterable[Metric]) -> dict[str, Metric]:

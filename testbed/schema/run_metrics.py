@@ -201,6 +201,22 @@ OF_DIRECTIONS = (
     ),
 )
 """What the counters of each direction of a link say."""
+ASKED_OF_DIRECTIONS = (
+    counted("links.*.*.rate_bps", "bit/s", "the rate of this direction; null if it has no limit"),
+    counted("links.*.*.delay_s", "s", "its delay"),
+    counted(
+        "links.*.*.queue_bytes",
+        "bytes",
+        "the size of the queue in front of it; null if that is a number of packets",
+    ),
+    counted("links.*.*.queue_packets", "packets", "this number; null if the size is in bytes"),
+    items(
+        "links.*.*.impairments",
+        "what happened to its packets on purpose: for the whole run, and by faults that began, "
+        "each with its `kind` and values",
+    ),
+)
+"""What the scenario asks of each direction of a link, as resolved."""
 JUDGED = (
     counted(
         "links.*.*.predicted_bytes",

@@ -26,7 +26,7 @@ from agglab.testbed.scenario import (
     ScenarioError,
     Where,
 )
-from agglab.testbed.schema.scenario import Workload
+from agglab.testbed.schema.workload_section import Workload
 from agglab.testbed.systems.plan import Entries
 
 

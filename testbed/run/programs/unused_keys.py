@@ -10,7 +10,9 @@ from typing import Protocol, runtime_checkable
 from agglab.testbed.run.programs.prepare import Prepared
 from agglab.testbed.run.programs.program import Program
 from agglab.testbed.scenario import Point
-from agglab.testbed.schema.scenario import Scenario, Series, Switch, Timeouts, Workload
+from agglab.testbed.schema.network_sections import Switch
+from agglab.testbed.schema.scenario import Scenario, Series, Timeouts
+from agglab.testbed.schema.workload_section import Workload
 
 
 @runtime_checkable

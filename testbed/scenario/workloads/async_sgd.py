@@ -22,7 +22,7 @@ from agglab.testbed.systems.base import ActiveJob, ResolvedScenario, TrainingBou
 from agglab.testbed.systems.received_arrays import Received
 
 if TYPE_CHECKING:
-    from agglab.testbed.schema.scenario import Workload as Section
+    from agglab.testbed.schema.workload_section import Workload as Section
 
 NS_PER_S = 1_000_000_000
 CURVE_POINTS = 64

@@ -16,7 +16,7 @@ from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.systems.received_arrays import Received
 
 if TYPE_CHECKING:
-    from agglab.testbed.schema.scenario import Workload as Section
+    from agglab.testbed.schema.workload_section import Workload as Section
 
 
 class Workload(ABC):

@@ -21,7 +21,7 @@ from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.systems.received_arrays import Received, Values
 
 if TYPE_CHECKING:
-    from agglab.testbed.schema.scenario import Workload as Section
+    from agglab.testbed.schema.workload_section import Workload as Section
 
 NS_PER_S = 1_000_000_000
 VALUE_BYTES = 4

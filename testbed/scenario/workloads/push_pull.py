@@ -18,7 +18,7 @@ from agglab.testbed.systems.base import ActiveJob, Array, ResolvedScenario, Trut
 from agglab.testbed.systems.received_arrays import Received
 
 if TYPE_CHECKING:
-    from agglab.testbed.schema.scenario import Workload as Section
+    from agglab.testbed.schema.workload_section import Workload as Section
 
 
 class PushesAndPulls(Workload):
