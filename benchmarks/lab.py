@@ -27,7 +27,9 @@ from agglab.testbed.real.targets import Bmv2Target, SwitchSetting
 from agglab.testbed.run.programs.prepare import all_entries
 from agglab.testbed.run.programs.program import Program
 from agglab.testbed.scenario import resolve
-from agglab.testbed.schema.scenario import Scenario, Switch, Topology, Workload
+from agglab.testbed.schema.network_sections import Switch, Topology
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.workload_section import Workload
 from agglab.testbed.systems.plan import Entries
 from agglab.testbed.systems.plan.changes import NO_ENTRIES
 from agglab.verification import programs

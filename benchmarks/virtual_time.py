@@ -15,7 +15,9 @@ from dataclasses import dataclass
 
 from agglab.testbed import systems
 from agglab.testbed.scenario import resolve
-from agglab.testbed.schema.scenario import Links, Scenario, Switch, Timeouts, Topology, Workload
+from agglab.testbed.schema.network_sections import Links, Switch, Topology
+from agglab.testbed.schema.scenario import Scenario, Timeouts
+from agglab.testbed.schema.workload_section import Workload
 from agglab.verification import programs
 from agglab.verification.trial import everywhere, findings, native, simulate
 from benchmarks.row import Row

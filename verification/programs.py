@@ -8,7 +8,8 @@ from pathlib import Path
 from agglab.testbed import systems
 from agglab.testbed.base.paths import P4_FOLDER
 from agglab.testbed.run.programs.program import Program, compile_program
-from agglab.testbed.schema.scenario import Scenario, Switch
+from agglab.testbed.schema.network_sections import Switch
+from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.systems.base import Source
 
 

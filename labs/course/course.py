@@ -2,7 +2,7 @@
 
 A worker sends four numbers in a packet, and the switches add up what the workers send for the same
 slot. This module tells the testbed what it has to know: the entries of tables, the agents, the
-bytes on every link and the right sums (testbed/systems/base.py is the contract). The worker itself
+bytes on every link and the right sums (testbed/systems/base/ is the contract). The worker itself
 is worker.py.
 """
 
@@ -15,8 +15,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
-
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
 from agglab.testbed.scenario import ResolvedScenario, Scenario
@@ -24,36 +22,35 @@ from agglab.testbed.schema.jobs import Job, stated
 from agglab.testbed.schema.key import key
 from agglab.testbed.schema.kinds import Flag, Whole, duration
 from agglab.testbed.systems.base import (
+    FIRST_SESSION,
+    SOURCE,
     Abilities,
     ActiveJob,
     Agent,
     AttackKind,
     Bounds,
     ByteRange,
-    Cells,
     Choices,
     Combine,
     Counter,
+    Counts,
     JobChoices,
+    RightResults,
     Source,
     System,
-    Truth,
-    TruthOf,
+    Traffic,
+    Unpredictable,
     everywhere,
+    integer_sum,
 )
-from agglab.testbed.systems.between_hosts import FIRST_SESSION, NumberedSessions, trip_s
+from agglab.testbed.systems.between_hosts import trip_s
 from agglab.testbed.systems.common import agent_configuration
-from agglab.testbed.systems.forwarding import (
-    SOURCE,
-    Flow,
-    rates,
-    slowest_crossing_s,
-    unreachable,
-)
+from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s
 from agglab.testbed.systems.frames import AGGREGATOR, datagram, end_of, ethernet
 from agglab.testbed.systems.plan import Branch, Entries, Replica, TableEntry, Tree, aggregation_tree
 from agglab.testbed.systems.plan.entries import ip_number, mac_number
 from agglab.testbed.systems.plan.forwarding import wiring_of
+from agglab.testbed.systems.plan.paths import unreachable
 from agglab.topologies import Topology
 
 CONTRIBUTION, FRAME_BYTES, SPARSE_FRAME_BYTES, NUMBERS = 1, 66, 70, 4
@@ -139,25 +136,31 @@ class Course(System):
             for rank, host in zip(job.members, job.hosts, strict=True)
         ]
 
-    def sessions(self, resolved: ResolvedScenario) -> NumberedSessions:
-        return NumberedSessions()
-
     # What should happen.
 
-    def round_bytes(
-        self, resolved: ResolvedScenario, job: ActiveJob, number: int
-    ) -> Mapping[str, int]:
+    def traffic(self, resolved: ResolvedScenario, job: ActiveJob) -> Traffic:
+        if resolved.options.sparse:
+            raise Unpredictable(SPARSE)
+        sizes = self._round_bytes(resolved, job)
+
+        def extra_bytes(host: str, counts: Counts) -> ByteRange:
+            return ByteRange(0, counts["retransmitted"] * self.chunk_bits(resolved) // 8)
+
+        return Traffic(
+            lambda number: sizes,
+            extra_bytes,
+            lambda more, counters: _retransmitted_bytes(_tree(resolved.graph, job), more),
+        )
+
+    def _round_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> Mapping[str, int]:
         """Every cable of the tree carries each chunk once in each direction. If chunks that are
         zero are not sent, this is no more than the first chunk."""
         chunks = 1 if resolved.options.sparse else resolved.chunks(job.job)
         size = chunks * self.chunk_bits(resolved) // 8
         return dict.fromkeys(_directions(_tree(resolved.graph, job)), size)
 
-    def unpredictable(self, resolved: ResolvedScenario) -> str:
-        return SPARSE if resolved.options.sparse else ""
-
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-        graph, sizes = resolved.graph, self.round_bytes(resolved, job, 0)
+        graph, sizes = resolved.graph, self._round_bytes(resolved, job)
         slowest_bps = min((rate for _, rate in rates(graph)), default=0)
         link_s = slowest_crossing_s(graph, sizes)
         there_and_back = Flow(job.hosts[0], job.hosts[-1], FRAME_BYTES)
@@ -166,25 +169,10 @@ class Course(System):
         payload_s = job.job.elements * wire.VALUE_BYTES * 8 / slowest_bps if slowest_bps else 0.0
         return Bounds(payload_s, link_s, link_s, min(1.0, in_flight_s / trip) if trip else 1.0)
 
-    def retransmitted_bytes(
-        self,
-        resolved: ResolvedScenario,
-        job: ActiveJob,
-        more: Mapping[str, int],
-        counters: Mapping[str, Mapping[str, Cells]],
-    ) -> Mapping[str, ByteRange]:
-        """A worker counts what it sent again. Each of these packets may have made each switch send
-        one packet more, upwards or downwards."""
-        most = sum(more.values())
-        ranges = dict.fromkeys(_directions(_tree(resolved.graph, job)), ByteRange(0, most))
-        for direction in ranges:
-            sender = direction.partition("->")[0]
-            if sender in more:
-                ranges[direction] = ByteRange(more[sender], more[sender])
-        return ranges
-
-    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        return _sum_modulo_2_32
+    def right_results(
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None
+    ) -> RightResults:
+        return RightResults(integer_sum)
 
     # An outsider.
 
@@ -219,6 +207,18 @@ def _directions(tree: Tree) -> Iterator[str]:
             yield from (f"{node}->{switch}", f"{switch}->{node}")
 
 
+def _retransmitted_bytes(tree: Tree, more: Mapping[str, int]) -> Mapping[str, ByteRange]:
+    """A worker counts what it sent again. Each of these packets may have made each switch send one
+    packet more, upwards or downwards."""
+    most = sum(more.values())
+    ranges = dict.fromkeys(_directions(tree), ByteRange(0, most))
+    for direction in ranges:
+        sender = direction.partition("->")[0]
+        if sender in more:
+            ranges[direction] = ByteRange(more[sender], more[sender])
+    return ranges
+
+
 def _entries(graph: Topology, branch: Branch) -> Entries:
     """Returns what one switch is filled with: who is worker 0, 1, 2... of how many, to which
     address results go, and, below the root, where the next switch is."""
@@ -246,8 +246,3 @@ def _receiver(graph: Topology, port: int, node: str) -> TableEntry:
 
 def _agent(resolved: ResolvedScenario, job: ActiveJob, host: str, rank: int) -> dict[str, Any]:
     return agent_configuration(resolved, job.job, ENDPOINTS, host, wire.AGGREGATOR_PORT, rank)
-
-
-def _sum_modulo_2_32(start: int, inputs: Sequence[np.ndarray]) -> Truth:
-    total = sum((x.astype(np.int64) for x in inputs), np.zeros(inputs[0].size, np.int64))
-    return Truth((total & 0xFFFFFFFF).astype(np.uint32).view(np.int32))

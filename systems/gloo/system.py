@@ -20,20 +20,22 @@ from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.schema.target_names import TARGETS
 from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import (
+    FIRST_SESSION,
     Abilities,
     ActiveJob,
     Agent,
-    Array,
     Choices,
     Combine,
     Evidence,
     JobChoices,
     MissingChunks,
     ResolvedScenario,
-    TruthOf,
+    RightResults,
+    Traffic,
+    Unpredictable,
     Waiting,
 )
-from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts
+from agglab.testbed.systems.between_hosts import BetweenHosts
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow
 from agglab.testbed.systems.frames import OVER_TCP
@@ -122,18 +124,19 @@ class Gloo(BetweenHosts):
         before = [*hosts[-1:], *hosts[:-1]]
         return [Flow(a, b, size) for a, b in zip(hosts, before, strict=True) if a != b]
 
-    def unpredictable(self, resolved: ResolvedScenario) -> str:
-        return "TCP decides what it acknowledges, how it segments and what it retransmits"
+    def traffic(self, resolved: ResolvedScenario, job: ActiveJob) -> Traffic:
+        raise Unpredictable(
+            "TCP decides what it acknowledges, how it segments and what it retransmits"
+        )
 
-    def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        raise AssertionError("the order of additions is Gloo's own; see `truth`")
-
-    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
+    def right_results(
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None
+    ) -> RightResults:
         """Returns what results must be. A float32 must be within the bound for any order of
         additions. Integers must be right bit for bit."""
         if job.job.dtype != "float32":
-            return super().truth(resolved, job, combine)
-        return lambda start, inputs: any_order(inputs)
+            return super().right_results(resolved, job, combine)
+        return RightResults(lambda start, inputs: any_order(inputs))
 
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent

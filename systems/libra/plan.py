@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from agglab.hosts import wire as base_wire
 from agglab.systems.libra.load import addressed_worker, racks_of
-from agglab.testbed.systems.base import ActiveJob, Counter
-from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
+from agglab.testbed.systems.base import FORWARDING_COUNTERS, ActiveJob, Counter
 from agglab.testbed.systems.plan import Entries, Replica, TableEntry
 from agglab.testbed.systems.plan.entries import ip_number, mac_number
 from agglab.testbed.systems.plan.forwarding import flooding_groups, forwarding_tables, wiring_of

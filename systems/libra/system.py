@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -32,6 +31,8 @@ from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.base import (
+    FIRST_SESSION,
+    NOTHING_SHARED,
     Abilities,
     ActiveJob,
     Agent,
@@ -40,29 +41,27 @@ from agglab.testbed.systems.base import (
     ByteRange,
     Choices,
     Combine,
+    Counts,
     Evidence,
+    Histories,
     JobChoices,
     MissingChunks,
     ResolvedScenario,
+    RightResults,
     SlotMeter,
     Source,
+    SwitchWork,
     Truth,
     TruthOf,
     Waiting,
     everywhere,
 )
-from agglab.testbed.systems.between_hosts import (
-    FIRST_SESSION,
-    KEYS,
-    NOTHING_SHARED,
-    BetweenHosts,
-    lossy_crossing_s,
-    trip_s,
-)
+from agglab.testbed.systems.between_hosts import KEYS, BetweenHosts, lossy_crossing_s, trip_s
 from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
-from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s, unreachable
+from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s
 from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.plan import Entries
+from agglab.testbed.systems.plan.paths import unreachable
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose
 from agglab.testbed.systems.slot_meter import Part, begun_by_some, slot_meter
 from agglab.testbed.systems.withheld import Merging, blame_switches
@@ -76,18 +75,6 @@ MERGING = Merging(
 )
 
 
-def _sums_owed(
-    resolved: ResolvedScenario,
-    job: ActiveJob,
-    histories: Sequence[Any],
-    counts: Mapping[str, int],
-) -> int:
-    """Returns how many sums switches owed: each switch with workers of the job owes one of each
-    group of hot keys in each round."""
-    setting, racks = _setting(resolved, job), racks_of(resolved.graph, job)
-    return len(racks) * sum(sum(load(setting, number).groups) for number in range(job.job.rounds))
-
-
 MESSAGES = Messages(
     wire.HEADER,
     wire.Kind,
@@ -97,7 +84,6 @@ MESSAGES = Messages(
 
 
 class Libra(BetweenHosts):
-    sums_owed = staticmethod(_sums_owed)
     name = "libra"
     summary = "servers hold keys and values; switches sum the hot keys on the way"
     choose_when = (
@@ -228,15 +214,24 @@ class Libra(BetweenHosts):
         """Returns the bytes that agents counted as sent again, in packets of many lengths."""
         return ByteRange(counts["bytes_again"], counts["bytes_again"])
 
-    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
+    def right_results(
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None
+    ) -> RightResults:
         """Returns what results must be: integers modulo 2^32, or the sums of floats as the workers
         round them."""
         if job.job.dtype != "float32":
-            return super().truth(resolved, job, combine)
-        return _rounded_sums(_keys(resolved.scenario).fraction_bits)
+            return super().right_results(resolved, job, combine)
+        return RightResults(_rounded_sums(_keys(resolved.scenario).fraction_bits))
 
-    def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        raise AssertionError("floats are summed as integers")
+    def switch_work(self, resolved: ResolvedScenario) -> SwitchWork:
+        def sums_owed(job: ActiveJob, histories: Histories, counts: Counts) -> int:
+            """Each switch with workers of the job owes one sum of each group of hot keys in each
+            round."""
+            setting, racks = _setting(resolved, job), racks_of(resolved.graph, job)
+            rounds = range(job.job.rounds)
+            return len(racks) * sum(sum(load(setting, number).groups) for number in rounds)
+
+        return SwitchWork(sums_owed=sums_owed)
 
     def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         lanes = self.lanes(scenario)

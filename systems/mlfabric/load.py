@@ -266,7 +266,7 @@ def _of_replica(at: Place, sent: _Sent, counts: Mapping[str, int]) -> None:
 
 
 def extra_bytes(at: Place, counts: Mapping[str, int]) -> ByteRange:
-    """Returns how many bytes more than predicted agents sent (see System.extra_bytes): packets that
+    """Returns how many bytes more than predicted agents sent (see Traffic): packets that
     were sent again, acknowledgements of packets that came again or late, and values that a server
     asked for because their sum did not come."""
     acknowledged = wire.frame_bytes(wire.HEADER_BYTES)

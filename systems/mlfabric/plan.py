@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from agglab.hosts.part import SCHEDULER, SERVER, WORKER
 from agglab.hosts.wire import WORKER_PORT_BASE
 from agglab.testbed.schema.jobs import Job
-from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
-from agglab.testbed.systems.between_hosts import NumberedSessions
+from agglab.testbed.systems.base import ActiveJob, NumberedSessions, ResolvedScenario
 from agglab.testbed.systems.plan import Entries, TableEntry, forwarding
 from agglab.testbed.systems.plan.entries import ip_number
 from agglab.testbed.systems.plan.forwarding import wiring_of

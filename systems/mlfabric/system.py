@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -16,25 +18,32 @@ from agglab.testbed.schema.jobs import Finding, Job
 from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import (
+    FIRST_SESSION,
     Abilities,
     ActiveJob,
     Agent,
-    Array,
     ByteRange,
+    Combine,
     Counter,
+    Counts,
     Evidence,
+    Histories,
     MissingChunks,
     ResolvedScenario,
+    RightResults,
     Source,
+    SwitchWork,
+    Traffic,
     TrainingBounds,
     Waiting,
     everywhere,
 )
-from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts
+from agglab.testbed.systems.between_hosts import BetweenHosts
 from agglab.testbed.systems.common import meanings
-from agglab.testbed.systems.forwarding import Flow, unreachable
+from agglab.testbed.systems.forwarding import Flow
 from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.plan import Entries
+from agglab.testbed.systems.plan.paths import unreachable
 from agglab.testbed.systems.servers import attacks_from_servers
 from agglab.testbed.systems.withheld import Merging, blame_switches
 from agglab.topologies import Topology
@@ -186,41 +195,35 @@ class Mlfabric(BetweenHosts):
     def least_flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
         return ()
 
-    def decided_bytes(
-        self,
-        resolved: ResolvedScenario,
-        job: ActiveJob,
-        histories: Sequence[Any],
-        counts: Mapping[str, int],
-    ) -> Mapping[str, int]:
-        return load.decided_bytes(self._place(resolved, job), histories, counts)
+    def traffic(self, resolved: ResolvedScenario, job: ActiveJob) -> Traffic:
+        """Returns the traffic. The log of updates tells what agents decided to send."""
+        decided_bytes = partial(load.decided_bytes, self._place(resolved, job))
+        return replace(super().traffic(resolved, job), decided_bytes=decided_bytes)
 
     def extra_bytes(
-        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Counts
     ) -> ByteRange:
         return load.extra_bytes(self._place(resolved, job), counts)
 
-    def sums_owed(
-        self,
-        resolved: ResolvedScenario,
-        job: ActiveJob,
-        histories: Sequence[Any],
-        counts: Mapping[str, int],
-    ) -> int:
-        _, cells = plan.cells_of(resolved.slots, job.index, len(resolved.jobs))
-        return load.sums_owed(self._place(resolved, job), cells, histories, counts)
+    def switch_work(self, resolved: ResolvedScenario) -> SwitchWork:
+        def sums_owed(job: ActiveJob, histories: Histories, counts: Counts) -> int:
+            _, cells = plan.cells_of(resolved.slots, job.index, len(resolved.jobs))
+            return load.sums_owed(self._place(resolved, job), cells, histories, counts)
+
+        return SwitchWork(sums_owed=sums_owed)
 
     def _place(self, resolved: ResolvedScenario, job: ActiveJob) -> load.Place:
         _, cells = plan.cells_of(resolved.slots, job.index, len(resolved.jobs))
         return load.Place(resolved.graph, job, resolved.lanes, cells > 0)
 
-    def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        raise AssertionError("no all-reduce")
-
-    def training_bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> TrainingBounds:
+    def right_results(
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None
+    ) -> RightResults:
+        """Returns what is promised about a training. There is no all-reduce."""
         keys = _keys(resolved.scenario)
         divergence = round(keys.divergence * SCALE) if keys.replica else None
-        return TrainingBounds(keys.bound or None, divergence)
+        bounds = TrainingBounds(keys.bound or None, divergence)
+        return replace(super().right_results(resolved, job, combine), training=bounds)
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         """Returns the memory for all copies of the models and for the cells of switches."""

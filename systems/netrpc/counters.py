@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agglab.testbed.systems.base import Cells, Counter
-from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
+from agglab.testbed.systems.base import FORWARDING_COUNTERS, Cells, Counter
 
 COUNTERS: dict[str, Counter] = {
     "new": Counter("call_new", "calls executed"),

@@ -22,9 +22,10 @@ from agglab.testbed.systems.plan import Tree
 from agglab.testbed.systems.plan.forwarding import wiring_of
 from agglab.testbed.systems.plan.paths import path
 from agglab.testbed.systems.summing.bounds import Load
-from agglab.testbed.systems.unloaded_latency import ROUND_TRIPS
 from agglab.topologies import Topology
 
+ROUND_TRIPS = 2
+"""One agrees on the round, and one brings the results."""
 BANK_EXCESS = 4
 """How many more keys than the mean the fullest bank has at most, as a rule."""
 
@@ -61,7 +62,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Traffic:
+class WorkerBytes:
     """The bytes of one worker in a round without loss. up, down: the bytes to the switch and from
     it. keyed: the bytes to the server, which sends as many back."""
 
@@ -79,7 +80,7 @@ def all_reduce(at: Place, elements: int, is_float: bool) -> Load:
     size = (1 + chunks) * at.frame(Kind.ARRAY)
     if is_float:
         size += min(chunks, window) * at.frame(Kind.NOTHING)
-    traffic = [Traffic(host, size, size) for host in at.job.hosts]
+    traffic = [WorkerBytes(host, size, size) for host in at.job.hosts]
     return Load(_sent(at, traffic), chunks, -(-chunks // window))
 
 
@@ -96,7 +97,7 @@ def word_count(at: Place, seed: int, number: int) -> Load:
         packets = int(fullest_bank(keys))
         up, down = meeting + 2 * packets * pairs, meeting + packets * (bare + pairs)
         asked = -(-unknown.size // wire.PAIRS) * at.frame(Kind.KEYS)
-        traffic.append(Traffic(host, up, down, asked))
+        traffic.append(WorkerBytes(host, up, down, asked))
     return Load(_sent(at, traffic), 0, 0)
 
 
@@ -156,7 +157,7 @@ def fullest_bank(keys: NDArray[np.uint64]) -> int:
     return int(np.bincount(banks, minlength=1).max())
 
 
-def _sent(at: Place, traffic: Iterable[Traffic]) -> dict[str, int]:
+def _sent(at: Place, traffic: Iterable[WorkerBytes]) -> dict[str, int]:
     sent: dict[str, int] = {}
     for one in traffic:
         for up, down in at.links(one.host):
@@ -170,7 +171,7 @@ def _sent(at: Place, traffic: Iterable[Traffic]) -> dict[str, int]:
 def retransmitted_bytes(
     at: Place, more: Mapping[str, int], counters: Mapping[str, Mapping[str, Cells]]
 ) -> dict[str, ByteRange]:
-    """Returns the retransmitted bytes by direction (see System.retransmitted_bytes).
+    """Returns the retransmitted bytes by direction (see Traffic).
 
     A worker's own link carried everything that the worker sent again, unless part of it was for a
     server on the same host. Other links carried at most as much. An answer to a call that had

@@ -35,6 +35,9 @@ from agglab.testbed.systems.base import (
     ResolvedScenario,
     SlotMeter,
     Source,
+    SwitchWork,
+    Traffic,
+    Unpredictable,
     Waiting,
     everywhere,
 )
@@ -76,7 +79,6 @@ class NetRpc(Summing):
     messages = Messages(
         wire.HEADER, wire.Kind, ["RESULT"], ["slot", "tag"], {"RESULT": wire.RESULT}
     )
-    round_trips = staticmethod(load.round_trips)
     sizes = Sizes(wire.HEADER_BYTES)
 
     # A scenario.
@@ -110,12 +112,10 @@ class NetRpc(Summing):
     # Network and agents.
 
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        sizes = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots}
-        return everywhere(Source(self.name, {**sizes, "CELLS": keys.own(scenario).cells}))
-
-    def register_sizes(self, scenario: Scenario) -> Mapping[str, int]:
+        source = self.source(self.name, scenario, CELLS=keys.own(scenario).cells)
         flows = MAX_JOBS * plan.WORKERS_MAX
-        return {"sequences": flows * wire.POSITIONS, "arrivals": 2 * scenario.switch.slots}
+        sizes = {"sequences": flows * wire.POSITIONS, "arrivals": 2 * scenario.switch.slots}
+        return everywhere(replace(source, registers=sizes))
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         services = [load_service(job.share.service) for job in jobs]
@@ -190,11 +190,11 @@ class NetRpc(Summing):
         least_s = min(load.lock_s(at, resolved.seed, number) for number in self.rounds(job))
         return Bounds(least_s, least_s, least_s, 1.0)
 
-    def unpredictable(self, resolved: ResolvedScenario) -> str:
-        for job in resolved.jobs:
-            if isinstance(job.work, Calls) and (why := _unpredictable(resolved, job)):
-                return why
-        return super().unpredictable(resolved)
+    def traffic(self, resolved: ResolvedScenario, job: ActiveJob) -> Traffic:
+        for each in resolved.jobs:
+            if isinstance(each.work, Calls) and (why := _unpredictable(resolved, each)):
+                raise Unpredictable(why)
+        return super().traffic(resolved, job)
 
     def extra_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
@@ -215,18 +215,16 @@ class NetRpc(Summing):
     ) -> Mapping[str, ByteRange]:
         return load.retransmitted_bytes(_place(resolved, job), more, counters)
 
+    def round_trips(self, job: Job) -> int:
+        return load.round_trips(job)
+
     # What switches did.
 
-    def arrivals(self) -> tuple[str, ...]:
-        return counters.ARRIVALS
+    def switch_work(self, resolved: ResolvedScenario) -> SwitchWork:
+        def expected_frames(job: ActiveJob, switch: str, cells: Mapping[str, Cells]) -> int:
+            return counters.expected_frames(cells, job.index, len(job.members))
 
-    def expected_frames(
-        self, resolved: ResolvedScenario, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
-    ) -> int:
-        return counters.expected_frames(cells, job.index, len(job.members))
-
-    def switch_share(self, servers: Sequence[Mapping[str, int]]) -> float | None:
-        return None
+        return SwitchWork(counters.ARRIVALS, (), expected_frames)
 
     # When something is wrong.
 

@@ -32,6 +32,7 @@ from agglab.testbed.systems.base import (
     Choices,
     Counter,
     ResolvedScenario,
+    SwitchWork,
 )
 from agglab.testbed.systems.common import meanings, with_settings
 from agglab.testbed.systems.messages import Messages
@@ -138,8 +139,8 @@ class OmniReduce(Summing):
         again = self._frames(resolved, counts["retransmitted"])
         return ByteRange(alone + again.least, alone + again.most)
 
-    def passes_within(self) -> tuple[str, ...]:
-        return ("taken_apart",)
+    def switch_work(self, resolved: ResolvedScenario) -> SwitchWork:
+        return replace(super().switch_work(resolved), passes_within=("taken_apart",))
 
     def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> ByteRange:
         """Returns the least and the most bytes of answers to these packets. A packet of headers

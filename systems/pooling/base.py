@@ -30,6 +30,8 @@ from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems import common
 from agglab.testbed.systems.base import (
+    FIRST_SESSION,
+    NOTHING_SHARED,
     Abilities,
     ActiveJob,
     Agent,
@@ -38,21 +40,20 @@ from agglab.testbed.systems.base import (
     Cells,
     Choices,
     Combine,
+    Counts,
     Evidence,
     JobChoices,
     MissingChunks,
     ResolvedScenario,
+    RightResults,
     SlotMeter,
     Source,
+    SwitchWork,
     System,
-    TruthOf,
+    Traffic,
+    Unpredictable,
     Waiting,
     everywhere,
-)
-from agglab.testbed.systems.between_hosts import (
-    FIRST_SESSION,
-    NOTHING_SHARED,
-    NumberedSessions,
 )
 from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.plan import Entries
@@ -177,10 +178,8 @@ class Pooling(System):
             "SLOTS": scenario.switch.slots,
             "MARK_US": max(1, round(own.mark_after_s * 1e6)),
         }
-        return everywhere(Source(self.name, parameters))
-
-    def register_sizes(self, scenario: Scenario) -> Mapping[str, int]:
-        return dict.fromkeys(("owners", "contributors"), scenario.switch.slots)
+        registers = dict.fromkeys(("owners", "contributors"), scenario.switch.slots)
+        return everywhere(Source(self.name, parameters, registers))
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return tables(graph, jobs, self.preempts)
@@ -216,19 +215,24 @@ class Pooling(System):
             "peers": [[base_wire.AGGREGATOR_ADDRESS, base_wire.AGGREGATOR_PORT]],
         }
 
-    def sessions(self, resolved: ResolvedScenario) -> NumberedSessions:
-        return NumberedSessions()
-
     # What should happen.
 
-    def round_bytes(
-        self, resolved: ResolvedScenario, job: ActiveJob, number: int
-    ) -> Mapping[str, int]:
+    def traffic(self, resolved: ResolvedScenario, job: ActiveJob) -> Traffic:
         own, frame_bytes = self.keys_of(resolved.scenario), wire.frame_bytes(resolved.lanes)
-        return load.sent(resolved, job, own, number, frame_bytes)
+        if why := load.unpredictable(resolved, own):
+            raise Unpredictable(why)
 
-    def unpredictable(self, resolved: ResolvedScenario) -> str:
-        return load.unpredictable(resolved, self.keys_of(resolved.scenario))
+        def extra_bytes(host: str, counts: Counts) -> ByteRange:
+            """Contributions that a worker sent again, and results for which a server was asked
+            again."""
+            frames = counts["retransmitted"] + counts.get("answered_again", 0)
+            return ByteRange(frames * frame_bytes, frames * frame_bytes)
+
+        return Traffic(
+            lambda number: load.sent(resolved, job, own, number, frame_bytes),
+            extra_bytes,
+            lambda more, counters: load.retransmitted_bytes(resolved.graph, job, more),
+        )
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         """Returns the bounds. Chunks that do not fit the scale take additional time, which is left
@@ -238,48 +242,22 @@ class Pooling(System):
         sizes = load.once(resolved.graph, job, chunks * frame_bytes)
         return load.bounds(resolved, job, sizes, frame_bytes)
 
-    def extra_bytes(
-        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-    ) -> ByteRange:
-        """Returns the bytes of contributions that a worker sent again, and of results for which a
-        server was asked again."""
-        frames = counts["retransmitted"] + counts.get("answered_again", 0)
-        size = frames * wire.frame_bytes(resolved.lanes)
-        return ByteRange(size, size)
-
-    def retransmitted_bytes(
-        self,
-        resolved: ResolvedScenario,
-        job: ActiveJob,
-        more: Mapping[str, int],
-        counters: Mapping[str, Mapping[str, Cells]],
-    ) -> Mapping[str, ByteRange]:
-        return load.retransmitted_bytes(resolved.graph, job, more)
-
-    def returns_sums(self, dtype: str) -> bool:
-        return dtype == "float32"
-
-    def block(self, resolved: ResolvedScenario) -> int:
-        return resolved.lanes
-
-    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        own = self.keys_of(resolved.scenario)
-        return truth_of(job.job.dtype, resolved.lanes, own.scale_log2)
+    def right_results(
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None
+    ) -> RightResults:
+        dtype, lanes = job.job.dtype, resolved.lanes
+        truth = truth_of(dtype, lanes, self.keys_of(resolved.scenario).scale_log2)
+        return RightResults(truth, lanes, dtype == "float32")
 
     # What switches did.
 
-    def arrivals(self) -> tuple[str, ...]:
-        return counted.ARRIVALS
+    def switch_work(self, resolved: ResolvedScenario) -> SwitchWork:
+        def expected_frames(job: ActiveJob, switch: str, counters: Mapping[str, Cells]) -> int:
+            branch = tree_of(resolved.graph, job).branches.get(switch)
+            children = len(branch.children) if branch else 0
+            return counted.expected_frames(counters, job.index, children) if children else 0
 
-    def expected_frames(
-        self, resolved: ResolvedScenario, job: ActiveJob, switch: str, counters: Mapping[str, Cells]
-    ) -> int:
-        branch = tree_of(resolved.graph, job).branches.get(switch)
-        return counted.expected_frames(counters, job.index, len(branch.children)) if branch else 0
-
-    def switch_share(self, servers: Sequence[Mapping[str, int]]) -> float | None:
-        summed, whole = (sum(each[name] for each in servers) for name in ("summed_ever", "whole"))
-        return whole / summed if summed else None
+        return SwitchWork(counted.ARRIVALS, (), expected_frames, share=counted.share_of_switches)
 
     # When something is wrong.
 

@@ -3,10 +3,9 @@ sent according to them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from agglab.testbed.systems.base import Cells, Counter, ResolvedScenario
-from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
+from agglab.testbed.systems.base import FORWARDING_COUNTERS, Cells, Counter, ResolvedScenario
 
 COUNTERS: dict[str, Counter] = {
     "new": Counter("contribution_new", "contributions summed in a slot"),
@@ -71,3 +70,10 @@ def repeats_by_collisions(
         for packets, _ in cells.get(kind, {}).values()
     )
     return collided * max(len(job.hosts) for job in resolved.jobs)
+
+
+def share_of_switches(servers: Sequence[Mapping[str, int]]) -> float | None:
+    """Returns the share of a job's chunks whose sums switches completed, by the counts of its
+    servers; None if they summed nothing."""
+    summed, whole = (sum(each[name] for each in servers) for name in ("summed_ever", "whole"))
+    return whole / summed if summed else None

@@ -26,7 +26,7 @@ CLASH = (
 def sent(
     resolved: ResolvedScenario, job: ActiveJob, own: PoolingKeys, number: int, frame_bytes: int
 ) -> dict[str, int]:
-    """Returns the bytes by direction (see System.round_bytes).
+    """Returns the bytes by direction (see Traffic).
 
     Every chunk crosses each cable once upwards and once downwards. Above the switch that sums it,
     it is a sum. For a chunk that does not fit the scale, these packets only report that. Each

@@ -7,23 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from agglab.systems.pooling.scales import unfit
-from agglab.testbed.systems.base import Array, Truth, TruthOf
+from agglab.testbed.systems.base import Array, Truth, TruthOf, integer_sum
 from agglab.testbed.systems.between_hosts import one_after_another
 
 
 def truth_of(dtype: str, lanes: int, scale_log2: int) -> TruthOf:
-    """Returns the truth (see System.truth). The first element of a block must be the first of a
+    """Returns the truth (see RightResults). The first element of a block must be the first of a
     chunk."""
     if dtype == "int32":
-        return lambda start, inputs: _integer_truth(inputs)
+        return integer_sum
     return lambda start, inputs: _float_truth(inputs, lanes, scale_log2)
-
-
-def _integer_truth(inputs: Sequence[Array]) -> Truth:
-    total = np.zeros(inputs[0].size, np.int64)
-    for x in inputs:
-        total += x
-    return Truth((total & 0xFFFFFFFF).astype(np.uint32).view(np.int32))
 
 
 def _float_truth(inputs: Sequence[Array], lanes: int, scale_log2: int) -> Truth:

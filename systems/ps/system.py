@@ -23,24 +23,20 @@ from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.schema.target_names import TARGETS
 from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import (
+    FIRST_SESSION,
     Abilities,
     ActiveJob,
     Agent,
-    Array,
     ByteRange,
     Evidence,
     MissingChunks,
     ResolvedScenario,
     Waiting,
 )
-from agglab.testbed.systems.between_hosts import (
-    FIRST_SESSION,
-    KEYS,
-    BetweenHosts,
-    one_after_another,
-)
+from agglab.testbed.systems.between_hosts import KEYS, BetweenHosts
 from agglab.testbed.systems.common import meanings
-from agglab.testbed.systems.forwarding import Flow, unreachable
+from agglab.testbed.systems.forwarding import Flow
+from agglab.testbed.systems.plan.paths import unreachable
 from agglab.testbed.systems.messages import Messages
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose
 from agglab.testbed.systems.withheld import blame_switches
@@ -164,10 +160,6 @@ class ParameterServer(BetweenHosts):
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         workers = resolved.scenario.topology.workers
         return 2 * resolved.window * self.frame_bytes(resolved.lanes) * max(1, workers)
-
-    def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        """Returns the workers' sum, added in the order of the ranks."""
-        return one_after_another(inputs)
 
     def diagnose(
         self,

@@ -16,6 +16,7 @@ from agglab.systems.ring.worker import ACKNOWLEDGE_EVERY, OWN_COUNTERS, packets_
 from agglab.testbed.schema.jobs import Job
 from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.systems.base import (
+    FIRST_SESSION,
     ActiveJob,
     Agent,
     Array,
@@ -26,11 +27,7 @@ from agglab.testbed.systems.base import (
     ResolvedScenario,
     Waiting,
 )
-from agglab.testbed.systems.between_hosts import (
-    FIRST_SESSION,
-    BetweenHosts,
-    one_after_another,
-)
+from agglab.testbed.systems.between_hosts import BetweenHosts, one_after_another
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow
 from agglab.testbed.systems.messages import Messages

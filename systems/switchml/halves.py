@@ -97,7 +97,7 @@ def _too_many_accumulators(dtype: str, slots: int, lanes: int) -> Iterator[Findi
 
 
 def truth_of(tree: Tree, job: ActiveJob) -> TruthOf:
-    """Returns the truth (see System.truth). Every switch rounds the exact sum of what its children
+    """Returns the truth (see RightResults). Every switch rounds the exact sum of what its children
     sent."""
     ranks = [job.job.hosts[rank] for rank in job.members]
 

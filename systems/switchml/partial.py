@@ -22,18 +22,20 @@ from agglab.systems.switchml.scaling import SwitchmlKeys, keys_of
 from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.job_list import hosts_of
 from agglab.testbed.schema.jobs import Finding, stated, stated_workloads
-from agglab.testbed.schema.scenario import Scenario, Workload
+from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.schema.trust import Trust
+from agglab.testbed.schema.workload_section import Workload
 from agglab.testbed.systems.base import (
     ActiveJob,
     Array,
     Cells,
     Counter,
     HostCounter,
+    PresenceMismatch,
     Results,
     Truth,
     TruthOf,
-    Unlike,
+    as_int32,
 )
 from agglab.testbed.systems.plan import Tree
 from agglab.testbed.systems.received_arrays import Received
@@ -185,7 +187,7 @@ def truth_of(
     seed: int,
     results: Results,
 ) -> TruthOf:
-    """Returns the truth (see System.truth_of_received)."""
+    """Returns the truth (see RightResults.of_received)."""
     chunks = -(-job.job.elements // lanes)
     present = _agreed(results.received, chunks, len(job.members))
     nodes = [node for _, node in tree.branches[tree.root].children]
@@ -223,7 +225,7 @@ def _integers(are_in: Sequence[Array], start: int, block: Sequence[Array]) -> Tr
         for is_in, x in zip(are_in, block, strict=True)
     ]
     total: npt.NDArray[np.int64] = np.sum(parts, axis=0)
-    return Truth((total & 0xFFFFFFFF).astype(np.uint32).view(np.int32))
+    return Truth(as_int32(total))
 
 
 def _scales(own: SwitchmlKeys, window: int, lanes: int, inputs: Sequence[Array]) -> Array:
@@ -239,22 +241,26 @@ def _scales(own: SwitchmlKeys, window: int, lanes: int, inputs: Sequence[Array])
 
 
 def _agreed(received: Sequence[Received], chunks: int, workers: int) -> npt.NDArray[np.uint64]:
-    """Returns who is in each chunk, on which all workers must agree. Raises Unlike."""
+    """Returns who is in each chunk, on which all workers must agree. Raises PresenceMismatch."""
     first: Array | None = None
     for rank, one in enumerate(received):
         own = one.more.get(PRESENCE)
         if own is None or (own.dtype, own.shape) != (np.dtype(np.uint64), (chunks,)):
-            raise Unlike(rank, f"the workers in each of {chunks} chunks", "another array or none")
+            raise PresenceMismatch(
+                rank, f"the workers in each of {chunks} chunks", "another array or none"
+            )
         first = own if first is None else first
         if not np.array_equal(own, first):
             at = int(np.flatnonzero(own != first)[0])
-            raise Unlike(rank, f"chunk {at} with workers {first[at]:b}", f"workers {own[at]:b}")
+            raise PresenceMismatch(
+                rank, f"chunk {at} with workers {first[at]:b}", f"workers {own[at]:b}"
+            )
     if first is None:
-        raise Unlike(0, "results", "nothing")
+        raise PresenceMismatch(0, "results", "nothing")
     impossible = np.flatnonzero((first == 0) | (first >> np.uint64(workers - 1) > 1))
     if impossible.size:
         at = int(impossible[0])
-        raise Unlike(0, f"some of {workers} workers in chunk {at}", f"{first[at]:b}")
+        raise PresenceMismatch(0, f"some of {workers} workers in chunk {at}", f"{first[at]:b}")
     return first
 
 

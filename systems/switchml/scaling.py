@@ -130,7 +130,7 @@ def noise_key(seed: int, job: int, rank: int) -> int:
 
 
 def truth_of(own: SwitchmlKeys, per_chunk: int, seed: int, job: ActiveJob) -> TruthOf:
-    """Returns the truth (see System.truth). The first element of a block must be the first of a
+    """Returns the truth (see RightResults). The first element of a block must be the first of a
     chunk, which has `per_chunk` values.
 
     A result may be off for three reasons. Rounding changes each worker's value by at most half a

@@ -24,10 +24,10 @@ from agglab.testbed.systems.base import (
     Counter,
     HostCounter,
     ResolvedScenario,
-    Results,
+    RightResults,
     SlotMeter,
     Source,
-    TruthOf,
+    SwitchWork,
     everywhere,
 )
 from agglab.testbed.systems.common import meanings, with_settings
@@ -109,20 +109,14 @@ class SwitchML(Summing):
         plain = halves.values_per_chunk(lanes, dtype)
         return narrow.values_per_chunk(scenario, lanes, dtype) or plain
 
-    def block(self, resolved: ResolvedScenario) -> int:
-        """Returns a number of values that is a whole number of chunks for each type."""
-        scenario, lanes = resolved.scenario, resolved.lanes
-        return self._values_per_chunk(scenario, lanes, scaling.DTYPE)
-
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         sums = super().memory_bytes(resolved)
         sums = sums * partial.sets_of(resolved.scenario) // partial.PLAIN_SETS
         return sums + halves.factor(resolved.scenario) * sums
 
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        parameters = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots}
-        parameters |= {**narrow.parameters(scenario), **partial.parameters(scenario)}
-        return everywhere(Source(_program(scenario), parameters))
+        more = {**narrow.parameters(scenario), **partial.parameters(scenario)}
+        return everywhere(self.source(_program(scenario), scenario, **more))
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         own, plain = scaling.keys_of(resolved.scenario), super().agents(resolved, job)
@@ -142,38 +136,38 @@ class SwitchML(Summing):
             for agent in plain
         ]
 
-    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
+    def right_results(
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None
+    ) -> RightResults:
+        """Returns what results must be. A block is a whole number of chunks for each type."""
+        scenario, seed, lanes = resolved.scenario, resolved.seed, resolved.lanes
+        block, own = (
+            self._values_per_chunk(scenario, lanes, scaling.DTYPE),
+            scaling.keys_of(scenario),
+        )
+        plain = replace(super().right_results(resolved, job, combine), block=block)
         if job.job.dtype in halves.PROGRAMS:
-            return halves.truth_of(trees.tree_of(resolved.graph, job), job)
-        own = scaling.keys_of(resolved.scenario)
+            return replace(plain, truth=halves.truth_of(trees.tree_of(resolved.graph, job), job))
+        if partial.used(scenario):
+            tree = trees.tree_of(resolved.graph, job)
+            return replace(plain, of_received=bound(partial.truth_of, own, tree, job, lanes, seed))
         if scaling.has_own_numbers(own):
-            return scaling.truth_of(own, self.block(resolved), resolved.seed, job)
-        return super().truth(resolved, job, combine)
+            return replace(plain, truth=scaling.truth_of(own, block, seed, job))
+        return plain
 
-    def truth_of_received(
-        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None, results: Results
-    ) -> TruthOf:
-        if not partial.used(resolved.scenario):
-            return self.truth(resolved, job, combine)
-        own, tree = scaling.keys_of(resolved.scenario), trees.tree_of(resolved.graph, job)
-        return partial.truth_of(own, tree, job, resolved.lanes, resolved.seed, results)
+    def switch_work(self, resolved: ResolvedScenario) -> SwitchWork:
+        """Returns what counters tell, those of chunks that a deadline closed included."""
+        plain, own = super().switch_work(resolved), scaling.keys_of(resolved.scenario)
 
-    def depends_on_time(self, scenario: Scenario) -> bool:
-        return partial.used(scenario)
+        def expected_frames(job: ActiveJob, switch: str, cells: Mapping[str, Cells]) -> int:
+            closed = partial.expected_frames(cells, job.index, len(job.members))
+            return plain.expected_frames(job, switch, cells) + closed
 
-    def arrivals(self) -> tuple[str, ...]:
-        return (*super().arrivals(), *partial.ARRIVALS)
-
-    def expected_frames(
-        self, resolved: ResolvedScenario, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
-    ) -> int:
-        sent = super().expected_frames(resolved, job, switch, cells)
-        return sent + partial.expected_frames(cells, job.index, len(job.members))
-
-    def too_early(
-        self, resolved: ResolvedScenario, job: ActiveJob, cells: Mapping[str, Cells], ran_s: float
-    ) -> str:
-        return partial.too_early(scaling.keys_of(resolved.scenario), job, cells, ran_s)
+        arrivals = (*plain.arrivals, *partial.ARRIVALS)
+        too_early = bound(partial.too_early, own)
+        return replace(
+            plain, arrivals=arrivals, expected_frames=expected_frames, too_early=too_early
+        )
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
         scenario = resolved.scenario

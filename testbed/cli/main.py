@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agglab.testbed.base import terminal
 from agglab.testbed.base.command_lines import launcher
@@ -20,9 +20,6 @@ from agglab.testbed.base.problems import ScenarioError, nearest, quote
 from agglab.testbed.base.single_threaded_numpy import import_numpy
 from agglab.testbed.cli import arguments
 from p4native.common.printable import one_line, plain
-
-if TYPE_CHECKING:
-    from agglab.testbed.scenario import Suite
 
 EXIT_CODES = """exit codes:
   0  every expectation of the scenario holds
@@ -114,65 +111,9 @@ def _systems(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Reads and compiles the user's files without running them."""
-    import json
+    from agglab.testbed.cli import check
 
-    from agglab.testbed.run.programs.prepare import compile_points
-    from agglab.testbed.run.programs.unused_keys import notes as without_effect
-    from agglab.testbed.scenario import find, load
-
-    try:
-        suite = load(find(options.scenario), options.set, options.folder)
-        prepared = compile_points(suite.points)
-    except (ScenarioError, CompileError) as error:
-        if not options.json:
-            raise
-        print(json.dumps({"valid": False, "problems": _problems(error)}, indent=2))
-        return INVALID
-    notes = [*_notes(suite), *without_effect(suite.points, prepared)]
-    if options.json:
-        about = {"valid": True, "runs": len(suite.points), "problems": [], "notes": notes}
-        print(json.dumps(about, indent=2))
-        return PASSED
-    runs = f"{len(suite.points)} runs" if len(suite.points) > 1 else "one run"
-    print(plain("\n".join([f"{suite.source}: valid, {runs}", *_groups(suite), *notes])))
-    return PASSED
-
-
-def _notes(suite: Suite) -> Iterator[str]:
-    """Yields the lines that say which runs need more than this machine can carry. Equal lines are
-    yielded once."""
-    from agglab.testbed.cli.calibration.capacity import kept, too_much
-
-    rows = kept()
-    found = {too_much(point.resolved, rows): point for point in suite.points if rows}
-    for text, point in found.items():
-        if text:
-            yield f"{point.label}: {text}" if suite.axes else text
-
-
-def _groups(suite: Suite) -> Iterator[str]:
-    """Yields for each point of a comparison a line with the contenders whose runs take turns."""
-    for group in suite.groups if suite.contenders else ():
-        names = ", ".join(suite.contenders)
-        yield f"  {group[0].label}: {names}" if suite.axes else f"  {names}"
-
-
-def _problems(error: ScenarioError | CompileError) -> list[dict[str, Any]]:
-    """Returns the problems of an error as objects for JSON. The whole output of a compiler is one
-    problem."""
-    if isinstance(error, CompileError):
-        return [{"file": None, "line": None, "path": "switch.program", "what": str(error)}]
-    return [
-        {
-            "file": problem.where.source,
-            "line": problem.where.line,
-            "path": problem.path,
-            "what": problem.what,
-            "allowed": problem.allowed,
-        }
-        for problem in error.problems
-    ]
+    return check.run(options)
 
 
 def _run(options: argparse.Namespace) -> int:

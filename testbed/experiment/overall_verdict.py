@@ -9,7 +9,7 @@ from typing import Any
 from agglab.testbed.experiment.virtual_rerun import Opinion
 from agglab.testbed.judge import findings
 from agglab.testbed.judge.verdicts import FAILED, PASSED, UNDECIDED
-from agglab.testbed.results.metrics import failures, shortcomings, stated_kinds
+from agglab.testbed.results.shortcomings import failures, shortcomings, stated_kinds
 from agglab.testbed.run.outcome import Outcome
 from agglab.testbed.schema.expectations import Expectation
 

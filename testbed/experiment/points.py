@@ -15,9 +15,9 @@ from typing import TextIO
 from agglab.testbed.base.exit_codes import PASSED
 from agglab.testbed.experiment import dask_points
 from agglab.testbed.experiment.interleaved_runs import Run, take_turns
+from agglab.testbed.experiment.memory import memory_needed_bytes
 from agglab.testbed.experiment.point_group import Group, ends_sweep
 from agglab.testbed.experiment.point_pool import PointPool
-from agglab.testbed.results.metrics import memory_needed_bytes
 from agglab.testbed.results.provenance import code_below, code_sha256, memory_available_bytes
 from agglab.testbed.run.programs.prepare import Prepared
 from agglab.testbed.run.result_folder import RunFolder, point_folder

@@ -20,10 +20,10 @@ from agglab.testbed.base.garbage_collection import seldom_collected
 from agglab.testbed.base.scratch import check_usable, scratch_folder
 from agglab.testbed.base.terminal import cannot_write, is_full
 from agglab.testbed.experiment import dask_points
+from agglab.testbed.experiment.memory import memory_needed_bytes
 from agglab.testbed.experiment.points import Points, processes_for
 from agglab.testbed.judge.verdicts import CODES, verdict_of
 from agglab.testbed.report.summary import summary
-from agglab.testbed.results.metrics import memory_needed_bytes
 from agglab.testbed.results.provenance import manifest, memory_available_bytes
 from agglab.testbed.results.side_by_side import comparison, sweep
 from agglab.testbed.run.programs.prepare import compile_points, load_workers

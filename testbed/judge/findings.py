@@ -30,7 +30,6 @@ from agglab.testbed.schema.faults import (
     SwitchRestart,
 )
 from agglab.testbed.schema.finding_kinds import WARNINGS
-from agglab.testbed.systems.base import Owing
 from agglab.testbed.systems.unloaded_latency import trips_s
 from agglab.topologies.graph import COPYING, DELAYING
 
@@ -214,22 +213,20 @@ def _sent_by(
 
 
 def _too_early(case: Case) -> Iterator[Finding]:
-    system = case.resolved.system
+    work = case.resolved.system.switch_work(case.resolved)
     for result in case.measured.outcome.jobs:
         if result.started_ns is None or result.ended_ns is None:
             continue
         job = case.resolved.whole(result.job)
         ran_s = (result.ended_ns - result.started_ns) / 1e9
         for switch, counters in case.measured.counters.items():
-            if what := system.too_early(case.resolved, job, counters, ran_s):
+            if what := work.too_early(job, counters, ran_s):
                 yield Finding("too-early", f"the program of {switch} {what} ({result.job.name})")
 
 
 def _missing_sums(case: Case) -> Iterator[Finding]:
     """Yields a finding for each job of which switches did not make the sums that they owed. Faults,
     delays and attackers are good reasons not to make one."""
-    if not isinstance(case.resolved.system, Owing):
-        return
     outcome = case.measured.outcome
     disturbed = _disorderly(case) or _delayed(outcome.begun) or holding_up(outcome.begun)
     if disturbed or outcome.attacked or outcome.injected:
@@ -330,18 +327,19 @@ def _disorderly(case: Case) -> bool:
 
 def _idle_paths(case: Case) -> Iterator[Finding]:
     carried = {way.direction: way.bytes for way in case.measured.statistics.directions}
-    bounds_s = {name: job["link_bound_s"] for name, job in case.jobs.items()}
+    bounds_s = {name: job["link_bound_s"] or 0.0 for name, job in case.jobs.items()}
     for each in idle_paths(case.resolved, bounds_s, carried):
         yield Finding("idle-paths", str(each), each.numbers())
 
 
 def _small_windows(case: Case) -> Iterator[Finding]:
     for name, job in case.jobs.items():
-        if job["window_share"] < WINDOW_SHARE:
+        share = job["window_share"]
+        if share is not None and share < WINDOW_SHARE:
             yield Finding(
                 "small-window",
-                f"the window of {name} fills only {job['window_share']:.0%} of the "
+                f"the window of {name} fills only {share:.0%} of the "
                 "bandwidth-delay product, so results cannot arrive faster than that share of "
                 "the links' rate",
-                {"share": job["window_share"]},
+                {"share": share},
             )

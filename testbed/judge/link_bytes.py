@@ -17,7 +17,7 @@ from agglab.testbed.run.outcome import JobResult
 from agglab.testbed.scenario import ResolvedScenario, workloads
 from agglab.testbed.scenario.workloads import reductions
 from agglab.testbed.schema.faults import SwitchReprogram, SwitchRestart
-from agglab.testbed.systems.base import ActiveJob, Deciding, Unpredictable
+from agglab.testbed.systems.base import ActiveJob, Traffic, Unpredictable
 
 NAMED_MAX = 4
 """The largest number of directions that a text names."""
@@ -118,7 +118,7 @@ def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
             return f"{result.job.name} repeated rounds, so part of their bytes was sent twice"
         if unpredictable := workloads.KINDS[result.job.work.kind].unpredictable:
             return unpredictable.format(result.job.name)
-    return resolved.system.unpredictable(resolved)
+    return ""
 
 
 def _uncounted_end(measured: Measurements) -> str:
@@ -138,28 +138,19 @@ def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, E
     directions: dict[str, Expected] = {}
     for result in measured.outcome.jobs:
         job = as_far_as_it_came(resolved, result)
-        run_bytes: Counter[str] = Counter()
+        traffic, run_bytes = reductions.traffic(resolved, job), Counter[str]()
         for number in range(len(result.rounds)):
-            run_bytes.update(reductions.round_bytes(resolved, job, number))
-        run_bytes.update(_decided(resolved, job, result))
+            run_bytes.update(traffic.of_round(number))
+        histories = [verdict.history for verdict in result.verdicts]
+        run_bytes.update(traffic.decided_bytes(histories, counts_of_servers(result)))
         for name, size in run_bytes.items():
             directions.setdefault(name, Expected()).predicted += size
-        more = _more(resolved, job, result, run_bytes)
-        for name, again in reductions.retransmitted_bytes(
-            resolved, job, more, measured.counters
-        ).items():
+        more = _more(traffic, result, run_bytes)
+        for name, again in traffic.retransmitted_bytes(more, measured.counters).items():
             way = directions.setdefault(name, Expected())
             way.again_min += again.least
             way.again_max += again.most
     return directions
-
-
-def _decided(resolved: ResolvedScenario, job: ActiveJob, result: JobResult) -> Mapping[str, int]:
-    """Returns the bytes by direction that follow from what agents decided in the run."""
-    if not isinstance(resolved.system, Deciding):
-        return {}
-    histories = [verdict.history for verdict in result.verdicts]
-    return resolved.system.decided_bytes(resolved, job, histories, counts_of_servers(result))
 
 
 def counts_of_servers(result: JobResult) -> Counter[str]:
@@ -177,9 +168,7 @@ def as_far_as_it_came(resolved: ResolvedScenario, result: JobResult) -> ActiveJo
     return replace(job, job=replace(job.job, rounds=len(result.rounds)))
 
 
-def _more(
-    resolved: ResolvedScenario, job: ActiveJob, result: JobResult, run_bytes: Mapping[str, int]
-) -> dict[str, int]:
+def _more(traffic: Traffic, result: JobResult, run_bytes: Mapping[str, int]) -> dict[str, int]:
     """Returns for each host how many bytes more than predicted its agents of the job sent. Only
     bytes that the agents' own counts of retransmissions explain are included."""
     counts = _counts(result)
@@ -189,7 +178,7 @@ def _more(
         if host in more:
             more[host] -= size
     for host, count in counts.items():
-        explained = reductions.extra_bytes(resolved, job, host, count)
+        explained = traffic.extra_bytes(host, count)
         more[host] = min(max(more[host], explained.least), explained.most)
     return more
 

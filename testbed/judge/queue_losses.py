@@ -1,10 +1,10 @@
 """Computes how many frames each switch lost: from the frames that arrived, those that its program
 counted, and those that left.
 
-Each frame that reaches a program is counted by one of the program's counters (System.arrivals).
-From these counts follows how many frames the program sends (System.expected_frames). If the numbers
-differ, the switch lost frames, or its program does not do what its counters say. BMv2 does not
-report packets for which its receive rings or egress queues had no room.
+Each frame that reaches a program is counted by one of the program's counters, and from these counts
+follows how many frames the program sends (SwitchWork). If the numbers differ, the switch lost
+frames, or its program does not do what its counters say. BMv2 does not report packets for which its
+receive rings or egress queues had no room.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from agglab.testbed.base.traffic_counters import DirectionStatistics
 from agglab.testbed.run.measurements import Measurements
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import Cells
+from agglab.testbed.systems.base import Cells, SwitchWork
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def lost_inside(resolved: ResolvedScenario, measured: Measurements) -> dict[str,
 def balances(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Balance]:
     """Returns the balance of each switch whose program counts everything that the system's own
     program counts."""
-    system = resolved.system
-    if not system.arrivals():
+    system, work = resolved.system, resolved.system.switch_work(resolved)
+    if not work.arrivals:
         return {}
     came: Counter[str] = Counter()
     went: Counter[str] = Counter()
@@ -66,19 +66,23 @@ def balances(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Ba
         came[receiver] += _arrived(way)
         went[sender] += way.packets + way.dropped_by_queue
     return {
-        switch: _balance(resolved, measured, switch, came[switch], went[switch])
+        switch: _balance(resolved, work, switch, counters, came[switch], went[switch])
         for switch, counters in measured.counters.items()
         if counters.keys() >= system.counters.keys() - system.optional_counters
     }
 
 
 def _balance(
-    resolved: ResolvedScenario, measured: Measurements, switch: str, came: int, went: int
+    resolved: ResolvedScenario,
+    work: SwitchWork,
+    switch: str,
+    counters: Mapping[str, Cells],
+    came: int,
+    went: int,
 ) -> Balance:
-    system, counters = resolved.system, measured.counters[switch]
-    counted = _packets(counters, system.arrivals()) - _packets(counters, system.passes_within())
+    counted = _packets(counters, work.arrivals) - _packets(counters, work.passes_within)
     jobs = (resolved.whole(job) for job in resolved.jobs)
-    expected = sum(system.expected_frames(resolved, job, switch, counters) for job in jobs)
+    expected = sum(work.expected_frames(job, switch, counters) for job in jobs)
     return Balance(came, counted, expected, went)
 
 

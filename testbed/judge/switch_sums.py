@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from agglab.testbed.judge.link_bytes import as_far_as_it_came, counts_of_servers
 from agglab.testbed.run.measurements import Measurements
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import ActiveJob, Owing
+from agglab.testbed.systems.base import ActiveJob
 
 COMPLETE = "complete"
 """The key in `System.counters` of the counter of complete sums."""
@@ -19,11 +19,13 @@ def missing_sums(
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """Yields a sentence and numbers for each job of which switches made fewer sums than they owed.
     losses: the frames lost in transit. Each of them can have cost one sum."""
-    assert isinstance(resolved.system, Owing)
+    sums_owed = resolved.system.switch_work(resolved).sums_owed
+    if sums_owed is None:
+        return
     for result in measured.outcome.jobs:
         job = as_far_as_it_came(resolved, result)
         histories = [verdict.history for verdict in result.verdicts]
-        owed = resolved.system.sums_owed(resolved, job, histories, counts_of_servers(result))
+        owed = sums_owed(job, histories, counts_of_servers(result))
         made = _made(measured, job)
         if made is None or owed - made <= losses:
             continue

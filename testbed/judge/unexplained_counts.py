@@ -14,7 +14,7 @@ from typing import Any
 from agglab.testbed.judge.findings import Case, by_timers, intended_repeats
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.resolved import own_path
-from agglab.testbed.systems.forwarding import SOURCE
+from agglab.testbed.systems.base import SOURCE
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
     try:
         inner = _inner(folder, metrics)
         several = "points" in metrics or "contenders" in metrics
-        figures = figures_of_several(metrics) if several else run_figures(metrics, events, recorded)
+        figures = figures_of_several(metrics) if several else run_figures(metrics, events)
         figures = [*declared.figures(metrics, recorded, folder), *figures]
         figures += [] if several else figures_over_time(over_time.charts(folder))
         choice = interactive.chart(metrics)

@@ -13,8 +13,9 @@ from agglab.testbed.judge.fidelity import OF_THE_MACHINE
 from agglab.testbed.judge.verdicts import UNDECIDED, verdict_of
 from agglab.testbed.report.expected import Judged
 from agglab.testbed.report.losses import Loss
-from agglab.testbed.results.metrics import NOTHING_COMPARED, lookup
+from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.recorded_scenario import RecordedScenario, number
+from agglab.testbed.results.shortcomings import NOTHING_COMPARED
 from agglab.testbed.schema.kinds import decimal
 
 Metrics = Mapping[str, Any]

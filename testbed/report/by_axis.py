@@ -10,7 +10,7 @@ from typing import Any
 
 from agglab.testbed.report.chart import Piece, Track
 from agglab.testbed.report.repeated import Repeated, band_of, lines_over
-from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.recorded_scenario import number, unit
 from agglab.testbed.results.side_by_side import OfSeveral, runs_of
 from agglab.testbed.scenario.workloads import judged_time

@@ -24,7 +24,7 @@ from agglab.testbed.report.chart import (
 from agglab.testbed.report.figures import Figure
 from agglab.testbed.report.over_time import LINES_MAX
 from agglab.testbed.report.repeated import SEED, Repeated, band_of, lines_over
-from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.recorded_scenario import RecordedScenario, number
 from agglab.testbed.results.side_by_side import OfSeveral, runs_of
 from agglab.testbed.schema.series_metrics import unit_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agglab.testbed.results.metrics import lookup, show
+from agglab.testbed.results.metric_values import lookup, show
 from agglab.testbed.results.recorded_scenario import RecordedScenario
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
 from agglab.testbed.schema.expectations import FINDINGS, Expectation

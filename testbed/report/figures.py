@@ -25,8 +25,7 @@ from agglab.testbed.report.topology import NARROW as NARROW_WIDTH
 from agglab.testbed.report.topology import WIDE as WIDTH
 from agglab.testbed.report.topology import topology, tree
 from agglab.testbed.report.tracks import tracks
-from agglab.testbed.results.metrics import lookup
-from agglab.testbed.results.recorded_scenario import RecordedScenario
+from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.side_by_side import OfSeveral, runs_of
 from agglab.testbed.scenario.workloads import judged_time
 from agglab.testbed.scenario.workloads.judged_time import ROUND, Headline
@@ -55,13 +54,13 @@ class Figure:
     kind: str = ""
 
 
-def run_figures(metrics: Metrics, events: Events, recorded: RecordedScenario) -> list[Figure]:
+def run_figures(metrics: Metrics, events: Events) -> list[Figure]:
     """Returns the figures of one run."""
     if "totals" not in metrics:
         return []
     figures = []
     if metrics["links"]:
-        root = tree(metrics, recorded)
+        root = tree(metrics)
         wide, narrow = (topology(root, width) for width in (WIDTH, NARROW_WIDTH))
         figures.append(Figure(TOPOLOGY, wide, narrow))
     if any(job["rounds"] for job in metrics["jobs"].values()):
@@ -162,8 +161,8 @@ def _times(metrics: Metrics) -> Figure:
     """Returns the figure of the rounds' times, with a bar for each round, or with a line if there
     are many rounds."""
     rounds = max(job["rounds"] for job in metrics["jobs"].values())
-    bounds = {} if len(metrics["jobs"]) > 1 else {"link bound": metrics["link_bound_s"]}
-    references = [Reference(name, value) for name, value in bounds.items()]
+    bound_s = metrics.get("link_bound_s")  # only a single job's are at the top level
+    references = [] if bound_s is None else [Reference("link bound", bound_s)]
     if rounds <= BARS_MAX:
         return _drawn("time.svg", partial(_time, metrics, rounds, references))
     curves = [

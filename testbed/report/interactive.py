@@ -10,7 +10,7 @@ from typing import Any
 
 from agglab.testbed.report import by_axis, zoom
 from agglab.testbed.report.by_axis import MEDIAN, TIMES, Measure
-from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.side_by_side import OfSeveral, runs_of
 
 Metrics = Mapping[str, Any]

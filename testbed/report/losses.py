@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agglab.testbed.results.recorded_scenario import RecordedScenario, number
-from agglab.testbed.scenario.link_values import matches
-
 Metrics = Mapping[str, Any]
 DROPPING = ("loss", "gilbert_elliott", "periodic", "drop_list")
-"""The kinds of faults that drop a link's packets."""
+"""The kinds of impairments that drop a link's packets."""
 IN_SWITCHES = {
     "ring_drops": "lost before the switch's program received it",
     "queue_drops": "lost in the switch's own queues",
@@ -30,25 +27,24 @@ class Loss:
     why: str
 
 
-def losses(metrics: Metrics, recorded: RecordedScenario) -> list[Loss]:
+def losses(metrics: Metrics) -> list[Loss]:
     """Returns the losses, with the largest first."""
-    found = [*_on_links(metrics, recorded), *_in_switches(metrics), *_at_hosts(metrics)]
+    found = [*_on_links(metrics), *_in_switches(metrics), *_at_hosts(metrics)]
     return sorted((loss for loss in found if loss.packets), key=lambda loss: -loss.packets)
 
 
-def _on_links(metrics: Metrics, recorded: RecordedScenario) -> Iterator[Loss]:
-    for link, ways in metrics["links"].items():
+def _on_links(metrics: Metrics) -> Iterator[Loss]:
+    for ways in metrics["links"].values():
         for name, way in ways.items():
             seen = way["seen"]
             if way["dropped"]:
-                purpose = f"dropped on purpose: {_asked_drops(recorded, link, name)}"
+                purpose = f"dropped on purpose: {_asked_drops(way)}"
                 yield Loss(name, way["dropped"], seen, purpose)
-            queue = recorded.of_link("queue", link, name) or "size not known"
             yield Loss(
                 name,
                 way["queue_drops"],
                 way.get("packets", seen) + way["queue_drops"],
-                f"its queue ({queue}) was full",
+                f"its queue ({_queue(way)}) was full",
             )
             yield Loss(name, way.get("lost_down", 0), seen, "a fault had taken the link down")
             yield Loss(
@@ -59,17 +55,18 @@ def _on_links(metrics: Metrics, recorded: RecordedScenario) -> Iterator[Loss]:
             )
 
 
-def _asked_drops(recorded: RecordedScenario, link: str, direction: str) -> str:
-    """Returns the parts of the scenario that drop packets of this direction, as text."""
-    share = recorded.of_link("loss", link, direction)
-    found = [f"links.loss is {share}"] if number(share) else []
-    entries = recorded.tree.get("faults")
-    for entry in entries if isinstance(entries, list) else ():
-        if not isinstance(entry, dict) or entry.get("kind") not in DROPPING:
-            continue
-        if matches(str(entry.get("link", "")), link, direction):
-            found.append(f"fault {entry['kind']}")
-    return ", ".join(dict.fromkeys(found)) or "a fault"
+def _queue(way: Metrics) -> str:
+    """Returns the size of the queue in front of a direction."""
+    if way.get("queue_bytes"):
+        return f"{way['queue_bytes']:,} bytes"
+    return f"{way['queue_packets']} packets" if way.get("queue_packets") else "size not known"
+
+
+def _asked_drops(way: Metrics) -> str:
+    """Returns what the scenario does to drop packets of this direction."""
+    drops = [each for each in way.get("impairments", ()) if each["kind"] in DROPPING]
+    named = (f"{each['kind']} {each.get('probability', '')}".strip() for each in drops)
+    return ", ".join(dict.fromkeys(named)) or "a fault"
 
 
 def _in_switches(metrics: Metrics) -> Iterator[Loss]:

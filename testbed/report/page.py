@@ -22,7 +22,8 @@ from agglab.testbed.report.spread import counters
 from agglab.testbed.report.style import STYLE
 from agglab.testbed.report.tables import cell, shown, table
 from agglab.testbed.report.zoom import scripts
-from agglab.testbed.results.metrics import WORKER_COUNTS, lookup
+from agglab.testbed.results.counts import AGENT_COUNTS
+from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.recorded_scenario import RecordedScenario
 from agglab.testbed.results.side_by_side import (
     OfSeveral,
@@ -35,7 +36,7 @@ from agglab.testbed.scenario.workloads import judged_time
 from agglab.testbed.scenario.workloads.judged_time import ROUND, Headline
 
 Metrics = Mapping[str, Any]
-GENERAL_COUNTS = frozenset((*WORKER_COUNTS, "cpu_s"))
+GENERAL_COUNTS = frozenset((*AGENT_COUNTS, "cpu_s"))
 """The counters that the workers of every system have."""
 WHERE = ", in the folder of Agglab" if IS_CHECKOUT else ""
 PLURAL = {"switch": "switches"}
@@ -102,7 +103,7 @@ def _of_several(metrics: Metrics, expected: Sequence[Judged]) -> list[str]:
 
 def _of_one(content: Content, expected: Sequence[Judged]) -> list[str]:
     metrics, recorded = content.metrics, content.recorded
-    lost = losses(metrics, recorded)
+    lost = losses(metrics)
     found = {
         "What was asked": answers.was_asked(recorded)
         if recorded.tree

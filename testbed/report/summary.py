@@ -9,7 +9,8 @@ from typing import Any
 
 from agglab.testbed.judge.collectives import calls_of, sentence
 from agglab.testbed.judge.verdicts import FAILED, verdict_of
-from agglab.testbed.results.metrics import NOTHING_COMPARED, lookup, show
+from agglab.testbed.results.metric_values import lookup, show
+from agglab.testbed.results.shortcomings import NOTHING_COMPARED
 from agglab.testbed.results.side_by_side import (
     OfSeveral,
     busiest,
@@ -170,6 +171,8 @@ def _time(job: Metrics) -> str:
     if job["link_bound_ratio"] is None:
         sends = any(worker["bytes_sent"] for worker in job["workers"].values())
         unknown = "what crosses the links is decided in the round, so their time has no bound"
+        if job["link_bound_s"] is None:
+            unknown = "the system states no bound"
         return f"{taken}; {unknown if sends else 'nothing crosses a link'}"
     return (
         f"{taken}; the links alone need {job['link_bound_s']:.4f} s: ratio "

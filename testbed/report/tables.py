@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from agglab.testbed.judge.fidelity import OF_THE_MACHINE
-from agglab.testbed.results.metrics import show
+from agglab.testbed.results.metric_values import show
 
 Metrics = Mapping[str, Any]
 MANY_COLUMNS = 12

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agglab.testbed.report.svg import Canvas
-from agglab.testbed.results.recorded_scenario import RecordedScenario
+from agglab.testbed.schema.kinds import rate
 from agglab.topologies.distances import distances
 
 Metrics = Mapping[str, Any]
@@ -64,7 +64,7 @@ def topology(root: DrawnNode, width: int) -> str:
     return canvas.render()
 
 
-def tree(metrics: Metrics, recorded: RecordedScenario) -> DrawnNode:
+def tree(metrics: Metrics) -> DrawnNode:
     """Returns the tree. Its root is the switch in the middle or, without switches, the node in the
     middle. A link that closes a cycle ends at a separate copy of the node."""
     links = {name: tuple(next(iter(ways)).split("->")) for name, ways in metrics["links"].items()}
@@ -85,7 +85,7 @@ def tree(metrics: Metrics, recorded: RecordedScenario) -> DrawnNode:
             again = other in drawn
             label = f"{other} (above)" if again else other
             ways = _ways(metrics["links"][link], name)
-            rate = _rate(recorded, link, ways)
+            rate = _rate(metrics["links"][link], ways)
             node = DrawnNode(label, other in switches, rate, ways)
             drawn[name].below.append(node)
             if not again:
@@ -125,9 +125,10 @@ def _ways(ways: Mapping[str, Metrics], inner: str) -> tuple[DirectionTotals, ...
     )
 
 
-def _rate(recorded: RecordedScenario, link: str, ways: Sequence[DirectionTotals]) -> str:
-    """Returns the rate as the scenario writes it, or both directions' rates if they differ."""
-    return " / ".join(dict.fromkeys(recorded.of_link("rate", link, way.name) for way in ways))
+def _rate(counted: Mapping[str, Metrics], ways: Sequence[DirectionTotals]) -> str:
+    """Returns the link's rate, or both directions' rates if they differ; empty if it has none."""
+    rates_bps = dict.fromkeys(counted[way.name].get("rate_bps") for way in ways)
+    return " / ".join(rate().write(rate_bps) for rate_bps in rates_bps if rate_bps)
 
 
 def _together(below: Sequence[DrawnNode]) -> list[DrawnNode]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agglab.testbed.report.chart import Layout, Piece, Series, Track, bars
-from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.metric_values import lookup
 
 Metrics = Mapping[str, Any]
 

@@ -10,7 +10,6 @@ from functools import cache, cached_property
 from typing import Any
 
 from agglab.testbed.base.problems import ScenarioError, Where
-from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.schema.document import Items, Mapping, Node, Scalar, parse
 from agglab.testbed.schema.expectations import FINDINGS, MAY, Expectation
 from agglab.testbed.schema.kinds import InvalidText, Kind, Share, decimal, duration, rate, size
@@ -41,19 +40,6 @@ class RecordedScenario:
         for name in path.split("."):
             found = found.get(name) if isinstance(found, dict) else None
         return found if isinstance(found, str) and found else default
-
-    def of_link(self, key: str, link: str, direction: str) -> str:
-        """Returns `links.<key>` of one direction. If several overrides state it, the last one
-        wins."""
-        links = self.tree.get("links")
-        overrides = links.get("overrides") if isinstance(links, dict) else None
-        found = self.value(f"links.{key}")
-        for each in overrides if isinstance(overrides, list) else ():
-            if not isinstance(each, dict) or not isinstance(each.get(key), str):
-                continue
-            if matches(str(each.get("match", "*")), link, direction):
-                found = each[key]
-        return found
 
     @cached_property
     def expectations(self) -> tuple[Expectation, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from agglab.testbed.judge.verdicts import FAILED, PASSED, together, verdict_of
 from agglab.testbed.results import failure_reasons
-from agglab.testbed.results.metrics import lookup, show
+from agglab.testbed.results.metric_values import lookup, show
 from agglab.testbed.results.noise import LEAST
 from agglab.testbed.run.result_folder import point_folder
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO, ComparisonContext

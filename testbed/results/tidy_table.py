@@ -15,11 +15,11 @@ import yaml
 
 from agglab.testbed import systems
 from agglab.testbed.results.files import NoResults, read_object
-from agglab.testbed.results.metrics import OF_ALL_JOBS
 from agglab.testbed.results.recorded_scenario import number
 from agglab.testbed.results.side_by_side import contenders_of
 from agglab.testbed.run.result_folder import point_folder
-from agglab.testbed.scenario.metric_names import pattern_of
+from agglab.testbed.scenario.metric_names import metric_of
+from agglab.testbed.schema.run_metrics import OF_ALL_JOBS
 
 JOBS = "jobs"
 OF_EVERY_RUN = ("system", "backend", "seed")
@@ -212,11 +212,12 @@ def _rows(make: Callable[..., Row], system: str, metrics: Mapping[str, Any]) -> 
 def _without_copies(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the metrics without those at the top level that only repeat the metrics of a single
     job."""
+    of_all_jobs = {metric.path for metric in OF_ALL_JOBS}
     jobs = metrics.get(JOBS, {})
     if len(jobs) != 1:
         return metrics
     (job,) = jobs.values()
-    return {k: value for k, value in metrics.items() if k not in job or k in OF_ALL_JOBS}
+    return {k: value for k, value in metrics.items() if k not in job or k in of_all_jobs}
 
 
 def _numbers(value: Any, path: tuple[str, ...] = (), index: int | None = None) -> Iterator[_Number]:
@@ -236,13 +237,13 @@ def _pattern(path: Sequence[str], system: str) -> tuple[str, str]:
     """Returns the metric, and the names for which its `*` stand. The path is returned unchanged if
     the system cannot be found on this machine or the path is not in metric_names."""
     try:
-        pattern = pattern_of(".".join(path), systems.find(system)) if system else None
+        metric = metric_of(".".join(path), systems.find(system)) if system else None
     except systems.UnknownSystem:
-        pattern = None
-    if pattern is None:
+        metric = None
+    if metric is None:
         return ".".join(path), ""
-    names = zip(path, pattern.split("."), strict=True)
-    return pattern, " ".join(name for name, part in names if part == "*")
+    names = zip(path, metric.path.split("."), strict=True)
+    return metric.path, " ".join(name for name, part in names if part == "*")
 
 
 def _scenario(folder: Path) -> Mapping[str, Any]:

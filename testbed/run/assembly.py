@@ -18,7 +18,6 @@ from agglab.testbed.run.progress import Progress
 from agglab.testbed.run.recovery import Recovery, WaitingOf
 from agglab.testbed.run.result_folder import EventLog
 from agglab.testbed.run.roster import Roster
-from agglab.testbed.run.round_verification import Judge
 from agglab.testbed.run.rounds import Meter, Rounds
 from agglab.testbed.run.scheduler import RunClock, Scheduler
 from agglab.testbed.run.session import JobSession
@@ -56,7 +55,7 @@ def conductor(
     table_writer = TableWriter(backend, system, resolved.graph, fill)
     roster = Roster(resolved, table_writer, journal.tell)
     at_once = has_time(resolved.virtual, jobs, faults)
-    verifier = Verifier(Judge(backend, resolved), journal.note, at_once)
+    verifier = Verifier(backend, resolved, journal.note, at_once)
     meter = Meter(backend)
     rounds = Rounds(backend, meter, journal, verifier)
     history = FaultHistory([FaultState(fault) for fault in faults], clock, pause)
@@ -75,8 +74,8 @@ def conductor(
         if timeouts.round_s:
             return timeouts.round_s
         # A limit need not be exact. All rounds would be too many: this is asked in each of them.
-        bound_s = reductions.bounds_of_first(resolved, active, 1).link_s
-        usual = ROUND_S + LINK_BOUNDS * bound_s + active.job.give_up_s
+        bounds = reductions.bounds_of_first(resolved, active, 1)
+        usual = ROUND_S + active.job.give_up_s + (LINK_BOUNDS * bounds.link_s if bounds else 0.0)
         return max(usual, KINDS[active.job.work.kind].round_s)
 
     controls: dict[int, ControllerRunner] = {}

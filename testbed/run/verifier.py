@@ -1,14 +1,23 @@
-"""Decides when results are verified, and stores the verdicts."""
+"""Verifies rounds: compares what every worker received with a separate computation of what it
+should have received, and stores the verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from agglab.testbed.run.backend import Backend
 from agglab.testbed.run.outcome import JobResult, Round
-from agglab.testbed.run.round_verification import Attempt, Judge
+from agglab.testbed.scenario import ResolvedScenario, workloads
+from agglab.testbed.scenario.workloads.correctness import Verdict
 from agglab.testbed.schema.faults import AtTime, Fault
 from agglab.testbed.schema.jobs import Job
+from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.received_arrays import Received
+
+NOTHING = Received(None)
 
 
 def has_time(virtual: bool, jobs: Sequence[Job], faults: Sequence[Fault]) -> bool:
@@ -19,12 +28,29 @@ def has_time(virtual: bool, jobs: Sequence[Job], faults: Sequence[Fault]) -> boo
     return virtual or (len(jobs) == 1 and not timed)
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """What one attempt at a round brought, which may have failed. job: the job with the members
+    that took part. received: what each worker received, by its rank in the job."""
+
+    job: ActiveJob
+    number: int
+    received: Mapping[int, Received]
+
+
 class Verifier:
     """Writes the verdict of every round into its job's result and into the log, immediately or at
     the end of the run."""
 
-    def __init__(self, judge: Judge, note: Callable[..., None], at_once: bool) -> None:
-        self._judge, self._note, self._at_once = judge, note, at_once
+    def __init__(
+        self,
+        backend: Backend,
+        resolved: ResolvedScenario,
+        note: Callable[..., None],
+        at_once: bool,
+    ) -> None:
+        self._backend, self._resolved = backend, resolved
+        self._note, self._at_once = note, at_once
         self._broken_off: list[tuple[JobResult, Attempt]] = []
         self._rounds: list[tuple[JobResult, Round]] = []
 
@@ -38,7 +64,7 @@ class Verifier:
     def broken_off(self, result: JobResult, number: int, members: Sequence[int]) -> None:
         """Takes the results that some members received in a round that other members did not
         complete. The results are read now, because the next attempt would overwrite them."""
-        attempt = self._judge.collect(result.job, number, members, over=False)
+        attempt = self._collect(result.job, number, members, over=False)
         if attempt.received:
             self._broken_off.append((result, attempt))
         if self._at_once:
@@ -47,13 +73,13 @@ class Verifier:
     def finish(self) -> None:
         """Verifies all rounds that were taken and not yet verified."""
         for result, attempt in _taken(self._broken_off):
-            self._judge_broken_off(result, attempt)
+            self._verify_broken_off(result, attempt)
         for result, done in _taken(self._rounds):
-            self._judge_round(result, done)
+            self._verify_round(result, done)
 
-    def _judge_round(self, result: JobResult, done: Round) -> None:
-        attempt = self._judge.collect(result.job, done.number, done.members, over=True)
-        verdict = self._judge.verdict(result.job, attempt)
+    def _verify_round(self, result: JobResult, done: Round) -> None:
+        attempt = self._collect(result.job, done.number, done.members, over=True)
+        verdict = self._verdict(attempt)
         result.verdicts.append(verdict)
         self._note(
             "verified",
@@ -62,11 +88,11 @@ class Verifier:
             exact=verdict.exact,
             wrong_sums=verdict.wrong_sums,
             wrong_results=verdict.wrong_results,
-            sums_sha256=self._judge.digest(result.job, attempt),
+            sums_sha256=self._digest(attempt),
         )
 
-    def _judge_broken_off(self, result: JobResult, attempt: Attempt) -> None:
-        verdict = self._judge.verdict(result.job, attempt)
+    def _verify_broken_off(self, result: JobResult, attempt: Attempt) -> None:
+        verdict = self._verdict(attempt)
         result.broken_off.append((attempt.number, verdict))
         self._note(
             "verified_broken_off",
@@ -76,6 +102,28 @@ class Verifier:
             wrong_sums=verdict.wrong_sums,
             wrong_results=verdict.wrong_results,
         )
+
+    def _collect(self, job: Job, number: int, members: Sequence[int], over: bool) -> Attempt:
+        """Returns what the members have received. This must be called before the next attempt,
+        which would overwrite the data. over: whether all members completed the round; after an
+        aborted one, only members that had completed it have received anything."""
+        taken = {rank: self._backend.received(job.number, rank, number) for rank in members}
+        received = {rank: one or NOTHING for rank, one in taken.items() if one is not None or over}
+        active = replace(self._resolved.whole(job), members=tuple(members))
+        return Attempt(active, number, received)
+
+    def _verdict(self, attempt: Attempt) -> Verdict:
+        """Verifies every element that every member received. A wrong element is reported with the
+        rank that its worker has in the job."""
+        workload = workloads.KINDS[attempt.job.job.work.kind]
+        return workload.verdict(self._resolved, attempt.job, attempt.number, attempt.received)
+
+    def _digest(self, attempt: Attempt) -> str | None:
+        """Returns the SHA-256 of the first member's results, as far as the workload determines
+        every bit of them; None if it determines none. Hashes of different runs can be compared."""
+        right = self._resolved.system.right_results(self._resolved, attempt.job, None)
+        first = attempt.received[attempt.job.members[0]].exact(right.with_sums)
+        return None if first is None else hashlib.sha256(first.tobytes()).hexdigest()
 
 
 T = TypeVar("T")

@@ -15,13 +15,15 @@ from agglab.testbed.base.problems import nearest, nearest_file
 from agglab.testbed.scenario import expected_names, faults, graph, workloads
 from agglab.testbed.scenario.job_list import jobs_of
 from agglab.testbed.scenario.known import Known
-from agglab.testbed.scenario.link_values import matches
+from agglab.testbed.scenario.links import matches
 from agglab.testbed.scenario.reader import Reader
 from agglab.testbed.schema.jobs import Finding, Job, stated_workloads
 from agglab.testbed.schema.key import default_of, yaml_name
-from agglab.testbed.schema.scenario import OF_KIND, Scenario, Workload
-from agglab.testbed.schema.scenario import Topology as Shape
+from agglab.testbed.schema.network_sections import OF_KIND
+from agglab.testbed.schema.network_sections import Topology as Shape
+from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.schema.trust import Trust
+from agglab.testbed.schema.workload_section import Workload
 from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob, Source, tensor_bytes
 from agglab.topologies import Topology
 

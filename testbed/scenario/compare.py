@@ -15,7 +15,8 @@ from agglab.testbed.schema.document import Node, Scalar
 from agglab.testbed.schema.jobs import Job
 from agglab.testbed.schema.key import JOB_NAME, yaml_name
 from agglab.testbed.schema.kinds import InvalidText
-from agglab.testbed.schema.scenario import Contender, Scenario, Workload
+from agglab.testbed.schema.scenario import Contender, Scenario
+from agglab.testbed.schema.workload_section import Workload
 from agglab.testbed.systems.base import ResolvedScenario
 
 CONTENDERS_MAX = 16

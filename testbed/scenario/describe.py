@@ -58,15 +58,19 @@ def series_table() -> str:
 
 
 def metric_table() -> str:
-    """Returns a row for each metric of any built-in system, with its path and its meaning. If the
+    """Returns a row for each metric of any built-in system: path, unit or type, and meaning. If the
     meaning differs between systems, the row has the meaning for each."""
-    rows = ["| path | meaning |", "|---|---|"]
+    rows = ["| path | unit or type | meaning |", "|---|---|---|"]
     stated: dict[str, dict[str, list[str]]] = {}
+    units: dict[str, dict[str, None]] = {}
     for name in systems.built_in():
-        for path, meaning in metrics(systems.find(name)).items():
-            if meaning:
-                stated.setdefault(path, {}).setdefault(meaning, []).append(f"`{name}`")
-    return "\n".join(rows + [f"| `{path}` | {_meaning(said)} |" for path, said in stated.items()])
+        for path, metric in metrics(systems.find(name)).items():
+            if metric.meaning:
+                stated.setdefault(path, {}).setdefault(metric.meaning, []).append(f"`{name}`")
+                units.setdefault(path, {})[metric.unit or metric.kind] = None
+    for path, said in stated.items():
+        rows.append(f"| `{path}` | {', '.join(units[path])} | {_meaning(said)} |")
+    return "\n".join(rows)
 
 
 def _meaning(said: Mapping[str, Sequence[str]]) -> str:

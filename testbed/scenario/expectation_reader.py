@@ -11,10 +11,8 @@ from agglab.testbed.scenario.metric_names import (
     NO_COMPARISON,
     RATIO,
     ComparisonContext,
-    is_measured,
+    metric_of,
     metrics,
-    pattern_of,
-    type_of,
 )
 from agglab.testbed.schema.document import Items, Mapping, Node, Scalar
 from agglab.testbed.schema.expectations import (
@@ -27,6 +25,7 @@ from agglab.testbed.schema.expectations import (
     Value,
 )
 from agglab.testbed.schema.kinds import InvalidText, decimal, duration, integer
+from agglab.testbed.schema.metric import FLAG, LIST, NUMBER, TEXT
 from agglab.testbed.systems.base import System
 
 
@@ -112,11 +111,11 @@ def _unknown(metric: str, subject: Subject) -> tuple[str, str] | None:
         return wrong
     if names and comparison.own not in names:
         return None  # the runs that it is about know
-    pattern = pattern_of(path, system)
-    if pattern is None:
+    declared = metric_of(path, system)
+    if declared is None:
         near = nearest(path, metrics(system))
         return f"unknown metric {quote(path)}{near}", "docs/results.md lists them"
-    if metric.startswith((RATIO, GROWTH)) and type_of(pattern) != "number":
+    if metric.startswith((RATIO, GROWTH)) and declared.kind != NUMBER:
         compared = "be divided" if metric.startswith(RATIO) else "grow"
         return f"{quote(path)} is not a number, so it cannot {compared}", "a number"
     return None
@@ -138,19 +137,20 @@ def _read_one(
     metric: str, node: Node, found: dict[str, Expectation], subject: Subject
 ) -> tuple[str, str] | None:
     of_runs = metric.startswith((RATIO, GROWTH))
-    pattern = pattern_of(subject.comparison.about(metric)[1], subject.system) or ""
-    kind = "number" if of_runs else type_of(pattern)
-    if isinstance(node, Scalar) and is_measured(pattern) and decimal(node.text) is not None:
+    declared = metric_of(subject.comparison.about(metric)[1], subject.system)
+    kind = NUMBER if of_runs or declared is None else declared.kind
+    measured = declared is not None and declared.measured
+    if isinstance(node, Scalar) and measured and decimal(node.text) is not None:
         what = f"is measured, so it can hardly be exactly {node.text}"
         return what, f"{{max: {node.text}}}, {{min: {node.text}}} or {{equals: {node.text}}}"
     allowed = {
-        "flag": "true or false",
-        "text": "a word",
-        "number": "a number or {min: number, max: number}",
+        FLAG: "true or false",
+        TEXT: "a word",
+        NUMBER: "a number or {min: number, max: number}",
     }
-    if metric == FINDINGS or (kind == "text" and isinstance(node, Items)):
+    if metric == FINDINGS or (kind == TEXT and isinstance(node, Items)):
         return _read_list(metric, node, found)
-    if kind == "list":
+    if kind == LIST:
         return "is a list of numbers, for which no expectation can be stated", "single values"
     try:
         found[metric] = _expectation(metric, node, kind)

@@ -9,9 +9,8 @@ from fnmatch import fnmatchcase
 
 from agglab.hosts.part import SERVER, WORKER
 from agglab.testbed.base.problems import nearest
-from agglab.testbed.scenario.constant_impairments import doubled, is_constant
 from agglab.testbed.scenario.known import Known
-from agglab.testbed.scenario.link_values import matches
+from agglab.testbed.scenario.links import doubled, is_constant, matches
 from agglab.testbed.schema import faults
 from agglab.testbed.schema.fault_kinds import (
     KINDS,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agglab.testbed.base.problems import nearest, quote
-from agglab.testbed.scenario.metric_names import metrics, pattern_of, type_of
+from agglab.testbed.scenario.metric_names import metric_of, metrics
 from agglab.testbed.schema.figure import Figure
+from agglab.testbed.schema.metric import NUMBER
 from agglab.testbed.schema.scenario import Axis
 from agglab.testbed.schema.series_metrics import SERIES, unit_of
 from agglab.testbed.systems.base import System
@@ -31,17 +32,17 @@ def problems(
         what = f"unknown contender {quote(figure.over)}{nearest(figure.over, contenders)}"
         yield "figure.over", what, ", ".join(contenders) or "compare"
     for i, name in enumerate(figure.over_time):
-        kind, _, metric = name.partition(".")
-        if unit_of(kind, metric) is None:
+        kind, _, counted = name.partition(".")
+        if unit_of(kind, counted) is None:
             what = f"unknown metric over time {quote(name)}{nearest(name, OVER_TIME)}"
             yield f"figure.over_time[{i}]", what, "docs/results.md lists them (series.csv)"
     named = [(f"figure.y[{i}]", path) for i, path in enumerate(figure.y)]
     if figure.mark:
         named.append(("figure.mark.metric", figure.mark.metric))
     for where, path in named:
-        pattern = pattern_of(path, system)
-        if pattern is None:
+        metric = metric_of(path, system)
+        if metric is None:
             near = nearest(path, metrics(system))
             yield where, f"unknown metric {quote(path)}{near}", "docs/results.md lists them"
-        elif type_of(pattern) != "number":
+        elif metric.kind != NUMBER:
             yield where, f"{quote(path)} is not a number", "a number"

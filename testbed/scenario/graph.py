@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from agglab.testbed.scenario.constant_impairments import impairments
-from agglab.testbed.scenario.link_values import stated
-from agglab.testbed.schema.scenario import OF_KIND, Scenario
-from agglab.testbed.schema.scenario import Topology as Shape
+from agglab.testbed.scenario.links import impairments, stated
+from agglab.testbed.schema.network_sections import OF_KIND
+from agglab.testbed.schema.network_sections import Topology as Shape
+from agglab.testbed.schema.scenario import Scenario
 from agglab.topologies import Direction, Link, Topology, fabrics, kinds
 from agglab.topologies.graph import DEFAULT_QUEUE_PACKETS
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from agglab.testbed import systems
 from agglab.testbed.scenario import compare
 from agglab.testbed.scenario.job_sweep import JOBS
-from agglab.testbed.scenario.metric_names import is_measured, metrics, regex_of, type_of
+from agglab.testbed.scenario.metric_names import metrics, regex_of
 from agglab.testbed.scenario.reader import SWEEP_VALUES_MAX
 from agglab.testbed.scenario.sweep_range import SCALES
 from agglab.testbed.schema.expectations import AT, FINDINGS, MAY, OF_FAILURE
@@ -21,7 +21,9 @@ from agglab.testbed.schema.fault_kinds import KINDS, FaultEntry
 from agglab.testbed.schema.finding_kinds import FINDING_KINDS
 from agglab.testbed.schema.key import JOB_NAME, Key, default_of, key_of, yaml_name
 from agglab.testbed.schema.kinds import AutoOr, Number, Text, duration
-from agglab.testbed.schema.scenario import OF_KIND, Scenario, Topology, keys, swept_keys
+from agglab.testbed.schema.metric import LIST, Metric
+from agglab.testbed.schema.network_sections import OF_KIND, Topology
+from agglab.testbed.schema.scenario import Scenario, keys, swept_keys
 
 Schema: TypeAlias = "dict[str, Any]"
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -155,18 +157,18 @@ def _fault(name: str) -> Schema:
     )
 
 
-def _described_metrics(every: Iterable[systems.System]) -> dict[str, str]:
-    """Returns the meaning of each metric for which an expectation can be stated, by its path. Names
-    in a path are `*`."""
-    meanings: dict[str, str] = {}
+def _described_metrics(every: Iterable[systems.System]) -> dict[str, Metric]:
+    """Returns each metric for which an expectation can be stated, by its path. Names in a path are
+    `*`."""
+    described: dict[str, Metric] = {}
     for each in every:
-        for path, meaning in metrics(each).items():
-            if type_of(path) != "list":
-                meanings[path] = meanings.get(path) or meaning
-    return meanings
+        for path, metric in metrics(each).items():
+            if metric.kind != LIST and (path not in described or not described[path].meaning):
+                described[path] = metric
+    return described
 
 
-def _metric_names(described: Mapping[str, str]) -> Schema:
+def _metric_names(described: Mapping[str, Metric]) -> Schema:
     exact = [path for path in described if "*" not in path]
     patterns = [_anchored(path) for path in described if "*" in path]
     of_several_runs = [r"^(ratio|growth)\."]
@@ -178,8 +180,8 @@ def _metric_names(described: Mapping[str, str]) -> Schema:
     }
 
 
-def _expect(described: Mapping[str, str]) -> Schema:
-    values = {path: _expected(path, meaning) for path, meaning in described.items()}
+def _expect(described: Mapping[str, Metric]) -> Schema:
+    values = {path: _expected(metric) for path, metric in described.items()}
     within_limits = _limits({AT: {"anyOf": [_WORD, _WORDS]}})
     return {
         "type": "object",
@@ -199,14 +201,15 @@ def _anchored(path: str) -> str:
     return f"^{regex_of(path)}$"
 
 
-def _expected(path: str, meaning: str) -> Schema:
+def _expected(metric: Metric) -> Schema:
     """Returns the schema of an expectation of one metric."""
-    kind = "measured" if is_measured(path) else type_of(path)
+    kind = "measured" if metric.measured else metric.kind
     reference = {"$ref": f"#/definitions/{kind}"}
-    if not meaning:
+    if not metric.meaning:
         return reference
+    unit = f" ({metric.unit})" if metric.unit else ""
     # Draft 7 ignores what stands beside a `$ref`.
-    return {"description": meaning.replace("`", ""), "allOf": [reference]}
+    return {"description": metric.meaning.replace("`", "") + unit, "allOf": [reference]}
 
 
 def _expected_kinds() -> dict[str, Schema]:

@@ -49,14 +49,9 @@ from agglab.testbed.schema.figure import Figure
 from agglab.testbed.schema.jobs import inherited
 from agglab.testbed.schema.key import yaml_name
 from agglab.testbed.schema.models import ModelError
-from agglab.testbed.schema.scenario import (
-    NAME_MAX,
-    Axis,
-    Expectation,
-    Graph,
-    Scenario,
-    Workload,
-)
+from agglab.testbed.schema.network_sections import Graph
+from agglab.testbed.schema.scenario import NAME_MAX, Axis, Expectation, Scenario
+from agglab.testbed.schema.workload_section import Workload
 from agglab.testbed.systems.base import System
 
 POINTS_MAX = 4096

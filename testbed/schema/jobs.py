@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agglab.hosts.workloads import Iterated, Work
-from agglab.testbed.schema.scenario import JobSection, Scenario, Workload
+from agglab.testbed.schema.scenario import JobSection, Scenario
+from agglab.testbed.schema.workload_section import Workload
 
 Finding = tuple[str, str, str]
 """A problem: the path of the key, what is wrong, and what is allowed."""

@@ -1,5 +1,5 @@
 """Base class of every system whose agents send packets to each other while switches only forward.
-It defines the program, tables, sessions, bytes and bounds. A subclass only has to say who sends how
+It defines the bytes, the bounds and the right results. A subclass only has to say who sends how
 much to whom, which agents there are, and in which order it adds."""
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from agglab.testbed.schema.target_names import TARGETS
 from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.base import (
+    NOTHING_SHARED,
     Abilities,
     ActiveJob,
     Agent,
@@ -30,14 +31,14 @@ from agglab.testbed.systems.base import (
     Cells,
     Choices,
     Combine,
+    Counts,
     JobChoices,
     ResolvedScenario,
-    Share,
-    Source,
+    RightResults,
     System,
+    Traffic,
     Truth,
-    TruthOf,
-    everywhere,
+    integer_sum,
 )
 from agglab.testbed.systems.common import (
     agent_configuration,
@@ -46,22 +47,17 @@ from agglab.testbed.systems.common import (
     lanes_of,
 )
 from agglab.testbed.systems.forwarding import (
-    FORWARDING_COUNTERS,
-    SOURCE,
     Flow,
     bytes_by_direction,
     path_s,
     rates,
     retransmitted_bytes,
     slowest_crossing_s,
-    unreachable,
 )
 from agglab.testbed.systems.frames import OVER_UDP
-from agglab.testbed.systems.plan import Entries, forwarding
 from agglab.topologies import Topology
 
 KEYS = frozenset({"switch.lanes", "workload.window", "workload.first_timeout"})
-NOTHING_SHARED = 0
 
 
 class BetweenHosts(System):
@@ -70,7 +66,6 @@ class BetweenHosts(System):
     supports."""
 
     abilities = Abilities(targets=TARGETS, keys=KEYS)
-    counters = FORWARDING_COUNTERS
     attack_kinds = spoofing.KINDS
     transport = OVER_UDP
     header_bytes: int
@@ -85,10 +80,11 @@ class BetweenHosts(System):
         """Returns the least that agents must send in a round, which may be less than `flows`."""
         return self.flows(resolved, job)
 
-    @abstractmethod
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        """Returns the sum of a block of all workers' float32 values, added in this system's order.
-        start: the block's position in a tensor of `elements` elements."""
+        """Returns the sum of a block of all workers' float32 values, added in this system's order;
+        by default, in the order of the ranks. start: the block's position in a tensor of `elements`
+        elements."""
+        return one_after_another(inputs)
 
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
@@ -115,9 +111,6 @@ class BetweenHosts(System):
             what = f"a window of {window} packets is more than {self.name} supports"
             yield "workload.window", what, f"at most {self.window_max}"
 
-    def refused(self, graph: Topology, job: ActiveJob) -> str:
-        return unreachable(graph, job.hosts)
-
     def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         lanes = self.lanes(scenario)
         usual = default_window(self.frame_bytes(lanes), self.window_max, slowest_bps, delays_s)
@@ -137,15 +130,6 @@ class BetweenHosts(System):
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
         return self.frame_bytes(resolved.lanes) * 8
 
-    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        return everywhere(SOURCE)
-
-    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
-        return forwarding(graph)
-
-    def sessions(self, resolved: ResolvedScenario) -> NumberedSessions:
-        return NumberedSessions()
-
     def configuration(
         self,
         resolved: ResolvedScenario,
@@ -158,10 +142,25 @@ class BetweenHosts(System):
         """Returns the keys of hosts.agent for one agent, without `settings`."""
         return agent_configuration(resolved, job, self.endpoints, host, port, rank, role)
 
+    def traffic(self, resolved: ResolvedScenario, job: ActiveJob) -> Traffic:
+        return Traffic(
+            partial(self.round_bytes, resolved, job),
+            partial(self.extra_bytes, resolved, job),
+            partial(self.retransmitted_bytes, resolved, job),
+        )
+
     def round_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, number: int
     ) -> Mapping[str, int]:
+        """Returns the bytes of a round without loss (see Traffic)."""
         return bytes_by_direction(resolved.graph, self.flows(resolved, job))
+
+    def extra_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Counts
+    ) -> ByteRange:
+        """Returns the bytes that a host sent beyond the prediction (see Traffic). By default these
+        are frames that were sent again, where the last frame of a chunk may be shorter."""
+        return ByteRange(0, counts["retransmitted"] * self.chunk_bits(resolved) // 8)
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         graph, flows = resolved.graph, self.least_flows(resolved, job)
@@ -191,51 +190,18 @@ class BetweenHosts(System):
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, ByteRange]:
+        """Returns the retransmitted bytes (see Traffic)."""
         return retransmitted_bytes(resolved.graph, self.flows(resolved, job), more)
 
-    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
+    def right_results(
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None
+    ) -> RightResults:
         """Returns what results must be: integers modulo 2^32, and float32 bit for bit, added in the
         system's order."""
-        elements, is_float = job.job.elements, job.job.dtype == "float32"
-
-        def truth(start: int, inputs: Sequence[Array]) -> Truth:
-            if is_float:
-                return Truth(self.added(inputs, start, elements))
-            total = sum((x.astype(np.int64) for x in inputs), np.zeros(inputs[0].size, np.int64))
-            return Truth((total & 0xFFFFFFFF).astype(np.uint32).view(np.int32))
-
-        return truth
-
-
-class NumberedSessions:
-    """Sessions (systems.base) of jobs that share nothing. Each session has a number that tells its
-    packets from those of others."""
-
-    def __init__(self) -> None:
-        self._begun: dict[int, int] = {}
-
-    def join(self, job: Job) -> None: ...
-
-    def leave(self, job: Job) -> None: ...
-
-    def reserved(self, job: Job) -> Share | None:
-        return NOTHING_SHARED
-
-    def held(self, job: Job) -> Share | None:
-        return NOTHING_SHARED
-
-    def take(self, job: Job) -> Share | None:
-        return NOTHING_SHARED
-
-    def changed(self, job: Job) -> Mapping[str, Any]:
-        raise AssertionError("a share that never changes")
-
-    def begin(self, job: Job) -> Mapping[str, Any]:
-        self._begun[job.number] = self._begun.get(job.number, 0) + 1
-        return {"session": self._begun[job.number]}
-
-
-FIRST_SESSION = 1
+        if job.job.dtype != "float32":
+            return RightResults(integer_sum)
+        elements = job.job.elements
+        return RightResults(lambda start, inputs: Truth(self.added(inputs, start, elements)))
 
 
 def one_after_another(inputs: Iterable[Array]) -> Array:

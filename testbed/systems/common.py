@@ -12,7 +12,8 @@ from agglab.hosts import wire, workloads
 from agglab.hosts.part import WORKER
 from agglab.hosts.workloads import Torch
 from agglab.testbed.schema.jobs import Finding, Job
-from agglab.testbed.schema.scenario import LANES_MAX, Scenario
+from agglab.testbed.schema.network_sections import LANES_MAX
+from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems.base import Agent, HostCounter, ResolvedScenario
 from agglab.topologies import Direction, Drop

@@ -1,53 +1,17 @@
-"""What is common to systems whose switches only forward: their program, counters and tables, and
-the bytes on links.
-
-Systems that sum in switches also use most of this module, because each of their programs contains
-p4/include/forwarding.p4.
-"""
+"""Computes the bytes that hosts put on links by what they send each other, and the times that
+these bytes and single frames need."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agglab.testbed.systems.base import ByteRange, Counter, Source
+from agglab.testbed.systems.base import ByteRange
 from agglab.testbed.systems.plan.forwarding import wiring_of
 from agglab.testbed.systems.plan.paths import path as path
 from agglab.testbed.systems.plan.paths import through_switch
 from agglab.testbed.systems.plan.tree import Wiring
 from agglab.topologies import Topology
-
-SOURCE = Source("forwarding")
-
-FORWARDING_COUNTERS: dict[str, Counter] = {
-    "malformed": Counter(
-        "malformed",
-        "packets that the parser could not parse completely, and packets for the aggregator "
-        "that are not contributions",
-        tally="malformed",
-        of_jobs=False,
-    ),
-    "host_errors": Counter(
-        "host_errors",
-        "hosts' ICMP messages for the aggregator, for example because a result arrived after "
-        "its worker's program had ended",
-        of_jobs=False,
-    ),
-    "forged": Counter(
-        "forged",
-        "packets whose source address is the aggregator's, or is not that of the host that "
-        "sent them",
-        tally="forged",
-        of_jobs=False,
-    ),
-    "forwarded": Counter(
-        "forwarded",
-        "packets that do not belong to an aggregation, which were forwarded",
-        of_jobs=False,
-    ),
-    "unroutable": Counter("unroutable", "packets for which the switch has no route", of_jobs=False),
-}
-"""The counters of p4/include/forwarding.p4."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +28,6 @@ class Flow:
         """Returns the directions that its frames cross."""
         route = through_switch if self.by_switch else path
         return route(graph, self.source, self.target)
-
-
-def unreachable(graph: Topology, hosts: Sequence[str]) -> str:
-    """Returns why these hosts cannot reach each other; empty if they can."""
-    for host in hosts[1:]:
-        try:
-            path(graph, hosts[0], host)
-        except ValueError as error:
-            return str(error)
-    return ""
 
 
 def bytes_by_direction(graph: Topology, flows: Iterable[Flow]) -> dict[str, int]:
@@ -124,7 +78,7 @@ def _spread(
 def retransmitted_bytes(
     graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]
 ) -> dict[str, ByteRange]:
-    """Returns the retransmitted bytes by direction (see System.retransmitted_bytes).
+    """Returns the retransmitted bytes by direction (see Traffic).
 
     All bytes that a host sent beyond the prediction crossed its own link, unless its agents also
     send to each other. Each other direction on the paths of the host's flows may have carried any

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agglab.testbed.base.traffic_counters import NetworkStatistics
-from agglab.testbed.systems.base import Evidence, MissingChunks
-from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
+from agglab.testbed.systems.base import FORWARDING_COUNTERS, Evidence, MissingChunks
 
 REFUSED = [each.name for each in FORWARDING_COUNTERS.values() if each.name != "forwarded"]
 

@@ -15,6 +15,8 @@ from agglab.testbed.base.exit_codes import FAILED, LACKING, PASSED, UNDECIDED
 from agglab.testbed.run.result_folder import point_folder
 from agglab.testbed.scenario import Suite, find, load, names, workloads
 from agglab.testbed.scenario.load import Point
+from agglab.testbed.schema.jobs import Job
+from agglab.testbed.systems.base import ResolvedScenario
 from p4native.verification.conformance import Pair
 from p4native.verification.peers import last_line
 
@@ -93,9 +95,14 @@ def _timed(suite: Suite) -> list[str]:
         _label(point)
         for group in suite.groups
         for point in group
-        if point.resolved.system.depends_on_time(point.resolved.scenario)
-        or any(workloads.KINDS[j.work.kind].depends_on_time(j.work) for j in point.resolved.jobs)
+        if any(_depends_on_time(point.resolved, job) for job in point.resolved.jobs)
     ]
+
+
+def _depends_on_time(resolved: ResolvedScenario, job: Job) -> bool:
+    """Returns whether the right results of a job depend on when packets arrive."""
+    right = resolved.system.right_results(resolved, resolved.whole(job), None)
+    return right.of_received is not None or workloads.KINDS[job.work.kind].depends_on_time(job.work)
 
 
 def _label(point: Point) -> str:

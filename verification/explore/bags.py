@@ -17,8 +17,10 @@ from typing import Any
 
 from agglab.hosts.workloads import PushPull
 from agglab.testbed.scenario import Scenario, resolve
-from agglab.testbed.schema.scenario import JobSection, Links, Workload
-from agglab.testbed.schema.scenario import Topology as Shape
+from agglab.testbed.schema.network_sections import Links
+from agglab.testbed.schema.network_sections import Topology as Shape
+from agglab.testbed.schema.scenario import JobSection
+from agglab.testbed.schema.workload_section import Workload
 from agglab.testbed.virtual import CompiledProgram
 from agglab.verification.explore.bag_world import BagWorld
 from agglab.verification.explore.schedules import own_options, schedule

@@ -15,15 +15,10 @@ from agglab.testbed import systems
 from agglab.testbed.scenario.graph import bare as bare_graph
 from agglab.testbed.scenario.job_list import jobs_of
 from agglab.testbed.schema.fault_kinds import ChunkMark, FaultEntry
-from agglab.testbed.schema.scenario import (
-    JobSection,
-    Links,
-    Scenario,
-    Switch,
-    Timeouts,
-    Workload,
-)
-from agglab.testbed.schema.scenario import Topology as Shape
+from agglab.testbed.schema.network_sections import Links, Switch
+from agglab.testbed.schema.network_sections import Topology as Shape
+from agglab.testbed.schema.scenario import JobSection, Scenario, Timeouts
+from agglab.testbed.schema.workload_section import Workload
 from agglab.testbed.systems.base import System
 from agglab.topologies import Topology
 from agglab.verification import proofs

@@ -14,8 +14,8 @@ from agglab.testbed.scenario.job_list import jobs_of
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.workloads import KINDS
 from agglab.testbed.schema.fault_kinds import FaultEntry
-from agglab.testbed.schema.scenario import Workload
 from agglab.testbed.schema.trust import EVERYTHING
+from agglab.testbed.schema.workload_section import Workload
 from agglab.verification.explore.schedules import LANES
 
 Fails = Callable[[Scenario], bool]

@@ -16,8 +16,7 @@ from agglab.testbed.run.measurements import Measurements
 from agglab.testbed.run.programs.prepare import prepare
 from agglab.testbed.run.result_folder import RunFolder
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import System
-from agglab.testbed.systems.forwarding import SOURCE
+from agglab.testbed.systems.base import SOURCE, System
 from agglab.testbed.systems.frames import end_of
 from agglab.testbed.virtual import built
 from agglab.verification.foreign.frames import ForeignHost, ends_of
@@ -108,7 +107,7 @@ def _troubles(
         yield f"{sent} of {frames} foreign frames were sent"
     yield from imbalances(measured)
     taken = next(node.used for node in measured.statistics.nodes if node.name == "s1")
-    again = sum(counted[kind] for kind in run.system.passes_within())
+    again = sum(counted[kind] for kind in run.system.switch_work(run).passes_within)
     if (known := _arrivals(run)) and (
         total := sum(counted.get(k, 0) for k in known) - again
     ) != taken:
@@ -119,4 +118,4 @@ def _arrivals(run: ResolvedScenario) -> tuple[str, ...]:
     """Returns the keys of counters, exactly one of which counts each frame. Some of them exist only
     in variants of the program. If switches only forward, these are all counters."""
     plain = run.programs["s1"].path.stem == SOURCE.name
-    return run.system.arrivals() or (tuple(run.system.counters) if plain else ())
+    return run.system.switch_work(run).arrivals or (tuple(run.system.counters) if plain else ())

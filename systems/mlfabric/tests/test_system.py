@@ -311,8 +311,8 @@ def test_an_attacker_is_no_server(loaded: Loaded) -> None:
 
 def test_what_it_promises(loaded: Loaded) -> None:
     resolved = loaded(text(own=DEDICATED + ", bound: 7, divergence: 0.5"))
-    promised = Mlfabric().training_bounds(resolved, resolved.whole(resolved.jobs[0]))
+    promised = Mlfabric().right_results(resolved, resolved.whole(resolved.jobs[0]), None).training
     assert (promised.delay, promised.divergence) == (7, 32768)
     resolved = loaded(text(own=DEDICATED + ", bound: 0, replica: false"))
-    promised = Mlfabric().training_bounds(resolved, resolved.whole(resolved.jobs[0]))
+    promised = Mlfabric().right_results(resolved, resolved.whole(resolved.jobs[0]), None).training
     assert (promised.delay, promised.divergence) == (None, None)

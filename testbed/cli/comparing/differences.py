@@ -11,7 +11,7 @@ from typing import Any
 
 from agglab.testbed.judge.verdicts import verdict_of
 from agglab.testbed.results.files import NoResults, read_object
-from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.noise import Difference, difference
 from agglab.testbed.results.recorded_scenario import RecordedScenario
 from agglab.testbed.results.side_by_side import runs_of

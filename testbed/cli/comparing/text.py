@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from agglab.testbed.cli.comparing.differences import LIKELY, Change, Comparison, Pair, Times
-from agglab.testbed.results.metrics import show
+from agglab.testbed.results.metric_values import show
 from agglab.testbed.results.noise import LEAST, Difference
 from agglab.testbed.scenario.workloads.judged_time import ROUND
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agglab.testbed.cli.comparing.differences import Pair, Times, compare, read
 from agglab.testbed.judge.fidelity import OF_THE_MACHINE
-from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.side_by_side import runs_of
 
 SAME_BYTES = ("metrics.json", "events.jsonl", "drops.json", "series.csv", "latency.csv")

@@ -14,7 +14,7 @@ from agglab.testbed.cli.packing import archive
 from agglab.testbed.cli.packing.named_files import CannotPack, OwnFiles, rewritten
 from agglab.testbed.judge.fidelity import OF_THE_MACHINE
 from agglab.testbed.results.files import read_object
-from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.provenance import code_sha256, git_facts
 from agglab.testbed.results.side_by_side import runs_of
 from agglab.testbed.run.result_folder import NOT_FINISHED

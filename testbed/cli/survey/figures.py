@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agglab.testbed.results.metrics import lookup
+from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.schema.jobs import Job
 
 Metrics = Mapping[str, Any]

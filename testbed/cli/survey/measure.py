@@ -22,7 +22,7 @@ from agglab.testbed.scenario import ScenarioError, Suite, load
 from agglab.testbed.scenario.load import with_settings
 from agglab.testbed.scenario.workloads import KINDS
 from agglab.testbed.schema.document import Scalar, changed, nodes_at, parse, written
-from agglab.testbed.schema.scenario import Workload
+from agglab.testbed.schema.workload_section import Workload
 from agglab.testbed.systems.base import System
 from p4native.common.printable import one_line
 

@@ -26,8 +26,7 @@ from agglab.testbed.scenario import (
     ScenarioError,
     Where,
 )
-from agglab.testbed.schema.scenario import Workload
-from agglab.testbed.systems.base import ReadingSlots
+from agglab.testbed.schema.workload_section import Workload
 from agglab.testbed.systems.plan import Entries
 
 
@@ -59,8 +58,9 @@ def compile_points(points: Sequence[Point]) -> list[Prepared]:
 
 def _checked(resolved: ResolvedScenario) -> Prepared:
     prepared = prepare(resolved)
-    system, scenario = resolved.system, resolved.scenario
-    sizes = system.register_sizes(scenario) if isinstance(system, ReadingSlots) else {}
+    scenario = resolved.scenario
+    sources = resolved.system.sources(scenario).values()
+    sizes = {name: cells for source in sources for name, cells in source.registers.items()}
     for program in dict.fromkeys(prepared.programs.values()):
         check_registers(program, sizes)
         check_asked(program, scenario.switch.registers)

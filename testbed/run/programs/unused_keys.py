@@ -5,12 +5,23 @@ here have a meaning, but not together with the others."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
 
 from agglab.testbed.run.programs.prepare import Prepared
 from agglab.testbed.run.programs.program import Program
 from agglab.testbed.scenario import Point
-from agglab.testbed.schema.scenario import Scenario, Series, Switch, Timeouts, Workload
-from agglab.testbed.systems.base import WithUnusedKeys
+from agglab.testbed.schema.network_sections import Switch
+from agglab.testbed.schema.scenario import Scenario, Series, Timeouts
+from agglab.testbed.schema.workload_section import Workload
+
+
+@runtime_checkable
+class WithUnusedKeys(Protocol):
+    """A system some of whose own keys may be without effect together with others."""
+
+    def unused_keys(self, scenario: Scenario) -> Iterator[tuple[str, str]]:
+        """Yields the path of each key without effect, and why it has none."""
+
 
 LOGS_MESSAGES = ("debug", "trace")
 """The values of `switch.log` with which a switch's log has what its program says."""

@@ -29,7 +29,7 @@ from agglab.testbed.systems.received_arrays import Received
 
 if TYPE_CHECKING:
     from agglab.testbed.schema.jobs import Job
-    from agglab.testbed.schema.scenario import Workload as Section
+    from agglab.testbed.schema.workload_section import Workload as Section
 
 
 def tensor(

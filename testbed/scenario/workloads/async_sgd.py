@@ -17,11 +17,12 @@ from agglab.hosts.workloads import AsyncSgd, InputKey, Work
 from agglab.hosts.workloads.async_sgd import COMMITTED, LARGE, LOST, SCALE, STALE, UNUSED
 from agglab.testbed.scenario.workloads.base import Workload
 from agglab.testbed.scenario.workloads.correctness import Verdict, WrongValue
+from agglab.testbed.schema.metric import counted, items, measured
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario, TrainingBounds
 from agglab.testbed.systems.received_arrays import Received
 
 if TYPE_CHECKING:
-    from agglab.testbed.schema.scenario import Workload as Section
+    from agglab.testbed.schema.workload_section import Workload as Section
 
 NS_PER_S = 1_000_000_000
 CURVE_POINTS = 64
@@ -49,31 +50,62 @@ class AsynchronousTraining(Workload):
     )
     unread = ("elements", "dtype")
     reduces_elements = False
-    metrics = {  # noqa: RUF012
-        "training.updates": "updates that were committed; this and the following metrics are "
-        "means of all runs",
-        "training.updates_per_s": "committed per second of a run",
-        "training.delay.mean": "age of an update when it is committed, in versions: mean of a run",
-        "training.delay.variance": "variance of that age: mean of a run",
-        "training.delay.max": "the largest of these ages in all runs",
-        "training.stale": "updates that were dropped because they were too old",
-        "training.large": "updates that were dropped because of their norm",
-        "training.lost": "updates that were lost with a server, or were computed from a lost "
-        "version of its model",
-        "training.divergence": "the largest norm, of all runs, of the updates that the server "
-        "had committed and its replica did not have yet, in units of a "
-        "weight; 0 without a replica",
-        "training.taken": "updates whose commit a server had confirmed to workers before it "
-        "died, and that its replica did not have",
-        "training.gap": "the norm of these updates, in units of a weight: how far server and "
-        "replica were apart, of all runs",
-        "training.loss.first": "hinge loss of the first model on documents that no worker has",
-        "training.loss.last": "hinge loss of the last model",
-        "training.loss.mean": "mean hinge loss of the models over the time of a run",
-        "training.curve": "[seconds since the start, hinge loss from then on] of the first "
-        "run's models",
-        "training.delay.counts": "how many updates of all runs were 0, 1, 2, ... versions old",
-    }
+    metrics = (
+        counted(
+            "training.updates",
+            "updates",
+            "updates that were committed; this and the following metrics are means of all runs",
+        ),
+        measured("training.updates_per_s", "updates/s", "committed per second of a run"),
+        counted(
+            "training.delay.mean",
+            "versions",
+            "age of an update when it is committed, in versions: mean of a run",
+        ),
+        counted("training.delay.variance", "", "variance of that age: mean of a run"),
+        counted("training.delay.max", "versions", "the largest of these ages in all runs"),
+        counted("training.stale", "updates", "updates that were dropped because they were too old"),
+        counted("training.large", "updates", "updates that were dropped because of their norm"),
+        counted(
+            "training.lost",
+            "updates",
+            "updates that were lost with a server, or were computed from a lost "
+            "version of its model",
+        ),
+        counted(
+            "training.divergence",
+            "",
+            "the largest norm, of all runs, of the updates that the server "
+            "had committed and its replica did not have yet, in units of a "
+            "weight; 0 without a replica",
+        ),
+        counted(
+            "training.taken",
+            "updates",
+            "updates whose commit a server had confirmed to workers before it "
+            "died, and that its replica did not have",
+        ),
+        counted(
+            "training.gap",
+            "",
+            "the norm of these updates, in units of a weight: how far server and "
+            "replica were apart, of all runs",
+        ),
+        counted(
+            "training.loss.first",
+            "",
+            "hinge loss of the first model on documents that no worker has",
+        ),
+        counted("training.loss.last", "", "hinge loss of the last model"),
+        counted("training.loss.mean", "", "mean hinge loss of the models over the time of a run"),
+        items(
+            "training.curve",
+            "[seconds since the start, hinge loss from then on] of the first run's models",
+        ),
+        items(
+            "training.delay.counts", "how many updates of all runs were 0, 1, 2, ... versions old"
+        ),
+    )
 
     def work(self, section: Section, workers: int) -> AsyncSgd:
         return AsyncSgd(
@@ -104,7 +136,7 @@ class AsynchronousTraining(Workload):
             for rank in job.members
         ]
         held_out = work.held_out(resolved.seed, job.job.number)
-        bounds = resolved.system.training_bounds(resolved, job)
+        bounds = resolved.system.right_results(resolved, job, None).training
         return judge(work, documents, held_out, job.members, bounds, received)
 
     def summary(
@@ -112,7 +144,7 @@ class AsynchronousTraining(Workload):
     ) -> Mapping[str, Any]:
         runs = [verdict.measures for verdict in verdicts if verdict.measures]
         found: dict[str, Any] = {}
-        for path in self.metrics:
+        for path in (metric.path for metric in self.metrics):
             *sections, name = path.split(".")
             place = found
             for section in sections:

@@ -11,11 +11,12 @@ from agglab.hosts.workloads import DTYPES, Work
 from agglab.hosts.workloads.library_text import library_text
 from agglab.testbed.scenario.workloads.correctness import Verdict
 from agglab.testbed.scenario.workloads.judged_time import ROUND, Headline
+from agglab.testbed.schema.metric import Metric
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.systems.received_arrays import Received
 
 if TYPE_CHECKING:
-    from agglab.testbed.schema.scenario import Workload as Section
+    from agglab.testbed.schema.workload_section import Workload as Section
 
 
 class Workload(ABC):
@@ -25,7 +26,7 @@ class Workload(ABC):
     those of these fields in which contenders may differ, because inputs do not depend on them.
     unread: those fields that most kinds have and this kind does not.
 
-    metrics: the meanings of the metrics that only its jobs have, by path. clocks: the values of
+    metrics: the metrics that only its jobs have. clocks: the values of
     `backend` with which it runs. made_of: the kind that a system must support to run this kind, if
     it is a different one. unpredictable: why the scenario does not say what is reduced and how
     often, with {} for the job's name; empty if the scenario says so. dtypes: the types that its
@@ -38,7 +39,7 @@ class Workload(ABC):
     keys: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    metrics: Mapping[str, str] = {}
+    metrics: tuple[Metric, ...] = ()
     clocks: tuple[str, ...] = ("mininet", "virtual")
     made_of: str = ""
     unpredictable: str = ""

@@ -21,7 +21,7 @@ from agglab.testbed.systems.received_arrays import Received
 
 if TYPE_CHECKING:
     from agglab.hosts.workloads import Work
-    from agglab.testbed.schema.scenario import Workload as Section
+    from agglab.testbed.schema.workload_section import Workload as Section
 
 Results = Mapping[int, npt.NDArray[Any]]
 

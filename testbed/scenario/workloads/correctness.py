@@ -18,11 +18,11 @@ from agglab.testbed.base import processors
 from agglab.testbed.systems.base import (
     ActiveJob,
     Combine,
+    PresenceMismatch,
     ResolvedScenario,
     Results,
     Truth,
     TruthOf,
-    Unlike,
     in_pieces,
 )
 from agglab.testbed.systems.received_arrays import Received, Values
@@ -64,7 +64,7 @@ class Verdict:
     the largest distance of a float32 from the float64 sum; inf if one is not a number. bound: the
     largest distance that is allowed anywhere. Both are None for int32. measures: what the workload
     measured in a correct round, under its own names. history: what the members decided in a correct
-    round, if a system's prediction of bytes depends on it (Deciding.decided_bytes). compared: the
+    round, if a system's prediction of bytes depends on it (Traffic.decided_bytes). compared: the
     number of sums and results that were compared with right ones.
     """
 
@@ -159,9 +159,10 @@ def verify_sums(
     system, declared = resolved.system, job.job
     pieces = in_pieces(system, resolved.scenario, declared)
     in_threads = pieces and combine is None  # users do not write functions for several threads
+    right = system.right_results(resolved, job, combine)
     try:
-        truth = system.truth_of_received(resolved, job, combine, Results(received, inputs))
-    except Unlike as error:
+        truth = right.given(Results(received, inputs))
+    except PresenceMismatch as error:
         what = WrongValue(PRESENCE, error.rank, None, error.expected, error.got)
         return Verdict(declared.elements, declared.elements, what)
     return verify(
@@ -170,8 +171,8 @@ def verify_sums(
         received,
         declared.elements,
         declared.dtype,
-        system.block(resolved),
-        system.returns_sums(declared.dtype),
+        right.block,
+        right.with_sums,
         inputs_held=not pieces,
         threads=processors.for_network(resolved.graph) if in_threads else 1,
     )

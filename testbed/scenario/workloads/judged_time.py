@@ -30,12 +30,6 @@ class Headline:
 ROUND = Headline("allreduce.time_s.median", "round")
 STEP = Headline("training.step_s.median", "step")
 CALL = Headline("latency_s.p50", "call")
-MEANINGS = {
-    "headline.metric": "the time by which the job is judged and compared; absent if that is the "
-    "time of its rounds",
-    "headline.of": "what takes this time",
-}
-"""The meanings of the metrics of a job whose headline is not ROUND."""
 
 
 def headline(metrics: Mapping[str, Any]) -> Headline:

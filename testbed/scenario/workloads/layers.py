@@ -15,12 +15,13 @@ from agglab.testbed.scenario.workloads import reductions
 from agglab.testbed.scenario.workloads.all_reduce import AllReduce
 from agglab.testbed.scenario.workloads.correctness import Verdict, combine
 from agglab.testbed.schema import models
+from agglab.testbed.schema.metric import counted, measured
 from agglab.testbed.schema.models import Layer, Model, ModelError
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.systems.received_arrays import Received, Values
 
 if TYPE_CHECKING:
-    from agglab.testbed.schema.scenario import Workload as Section
+    from agglab.testbed.schema.workload_section import Workload as Section
 
 NS_PER_S = 1_000_000_000
 VALUE_BYTES = 4
@@ -36,15 +37,22 @@ class LayersWorkload(AllReduce):
     )
     free = ("bucket_bytes", "priorities")
     unread = ("elements", "worker")
-    metrics = {  # noqa: RUF012
-        "iteration.time_s": "median time of an iteration, which is a round: the backward pass, "
-        "the sums, and the forward pass that needs these",
-        "iteration.computing_s": "time that its passes take",
-        "iteration.exposed_s": "the rest of its time, in which nothing is computed because the "
-        "sums are not there yet",
-        "iteration.efficiency": "iteration.computing_s / iteration.time_s",
-        "iteration.buckets": "all-reduces in an iteration",
-    }
+    metrics = (
+        measured(
+            "iteration.time_s",
+            "s",
+            "median time of an iteration, which is a round: the backward pass, "
+            "the sums, and the forward pass that needs these",
+        ),
+        measured("iteration.computing_s", "s", "time that its passes take"),
+        measured(
+            "iteration.exposed_s",
+            "s",
+            "the rest of its time, in which nothing is computed because the sums are not there yet",
+        ),
+        counted("iteration.efficiency", "", "iteration.computing_s / iteration.time_s"),
+        counted("iteration.buckets", "all-reduces", "all-reduces in an iteration"),
+    )
 
     def work(self, section: Section, workers: int) -> Layers:
         """Returns the work for links with the rate that the scenario's links represent. `on_links`

@@ -18,7 +18,7 @@ from agglab.testbed.systems.base import ActiveJob, Array, ResolvedScenario, Trut
 from agglab.testbed.systems.received_arrays import Received
 
 if TYPE_CHECKING:
-    from agglab.testbed.schema.scenario import Workload as Section
+    from agglab.testbed.schema.workload_section import Workload as Section
 
 
 class PushesAndPulls(Workload):
@@ -48,7 +48,7 @@ class PushesAndPulls(Workload):
         pushed = {rank: pushes(resolved, job, rank, number) for rank in job.members}
         keys = np.unique(np.concatenate([each["key"] for each in pushed.values()]))
         tensors = [_tensor(keys, each) for each in pushed.values()]
-        truth = resolved.system.truth(resolved, job, None)(0, tensors)
+        truth = resolved.system.right_results(resolved, job, None).truth(0, tensors)
         verdicts = []
         for rank, one in received.items():
             own = _at(truth, np.searchsorted(keys, pushed[rank]["key"]))

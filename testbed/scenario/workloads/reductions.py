@@ -15,7 +15,9 @@ from agglab.testbed.systems.base import (
     Bounds,
     ByteRange,
     Cells,
+    Counts,
     ResolvedScenario,
+    Traffic,
 )
 from agglab.testbed.systems.received_arrays import Received
 
@@ -46,65 +48,65 @@ def presence_of(one: Received, first: int, chunks: int) -> Mapping[str, Array]:
     return {} if whole is None else {PRESENCE: whole[first : first + chunks]}
 
 
-def round_bytes(resolved: ResolvedScenario, job: ActiveJob, number: int) -> Mapping[str, int]:
-    """Returns the sum of System.round_bytes over all all-reduces of a round."""
-    found: Counter[str] = Counter()
-    for each in active(job):
-        found.update(resolved.system.round_bytes(resolved, each, number))
-    return found
-
-
-def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-    """Returns the bounds of a whole round (see System.bounds). The time of the round is bounded as
-    if each bucket took exactly its bound."""
-    found, work = [resolved.system.bounds(resolved, each) for each in active(job)], job.job.work
+def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds | None:
+    """Returns the bounds of a whole round, as if each bucket took exactly its bound; None if they
+    are unknown (see System.bounds)."""
+    parts, work = [resolved.system.bounds(resolved, each) for each in active(job)], job.job.work
+    known = [each for each in parts if each is not None]
+    if len(known) < len(parts):
+        return None
     if not isinstance(work, Iterated):
-        return found[0]
+        return known[0]
 
     def round_s(of: Callable[[Bounds], float]) -> float:
-        return work.iteration_ns([of(each) * NS_PER_S for each in found]) / NS_PER_S
+        return work.iteration_ns([of(each) * NS_PER_S for each in known]) / NS_PER_S
 
     return Bounds(
         payload_s=round_s(lambda each: each.payload_s),
         link_s=round_s(lambda each: each.link_s),
         lossy_s=round_s(lambda each: each.lossy_s),
-        window_share=min(each.window_share for each in found),
+        window_share=min(each.window_share for each in known),
     )
 
 
-def bounds_of_first(resolved: ResolvedScenario, job: ActiveJob, rounds: int) -> Bounds:
+def bounds_of_first(resolved: ResolvedScenario, job: ActiveJob, rounds: int) -> Bounds | None:
     """Returns the bounds of the first rounds alone. As many as `rounds` are regarded, at least one
-    and at most all."""
+    and at most all. None if they are unknown."""
     regarded = min(max(1, rounds), job.job.rounds)
     return bounds(resolved, replace(job, job=replace(job.job, rounds=regarded)))
 
 
-def extra_bytes(
-    resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-) -> ByteRange:
-    """Returns the sum of System.extra_bytes over all buckets. The counts are those of all buckets
-    together, and are assigned to the first bucket."""
-    parts, nothing = active(job), Counter[str]()
-    found = [resolved.system.extra_bytes(resolved, parts[0], host, counts)]
-    found += [resolved.system.extra_bytes(resolved, each, host, nothing) for each in parts[1:]]
-    return _sum(found)
+def traffic(resolved: ResolvedScenario, job: ActiveJob) -> Traffic:
+    """Returns the traffic of whole rounds (see Traffic): the sum over all all-reduces. What agents
+    and switches counted is that of all of them together, and is assigned to the first. Raises
+    Unpredictable."""
+    parts = [resolved.system.traffic(resolved, each) for each in active(job)]
+    if len(parts) == 1:
+        return parts[0]
+    first, *others = parts
 
+    def of_round(number: int) -> Mapping[str, int]:
+        total: Counter[str] = Counter()
+        for each in parts:
+            total.update(each.of_round(number))
+        return total
 
-def retransmitted_bytes(
-    resolved: ResolvedScenario,
-    job: ActiveJob,
-    more: Mapping[str, int],
-    counters: Mapping[str, Mapping[str, Cells]],
-) -> Mapping[str, ByteRange]:
-    """Returns the sum of System.retransmitted_bytes over all buckets. The bytes and counters
-    are those of all buckets together, and are assigned to the first bucket."""
-    parts, system = active(job), resolved.system
-    nothing: Mapping[str, Mapping[str, Cells]] = {switch: {} for switch in counters}
-    found = [system.retransmitted_bytes(resolved, parts[0], more, counters)]
-    for each in parts[1:]:
-        found.append(system.retransmitted_bytes(resolved, each, dict.fromkeys(more, 0), nothing))
-    names = dict.fromkeys(name for ways in found for name in ways)
-    return {name: _sum(ways[name] for ways in found if name in ways) for name in names}
+    def extra_bytes(host: str, counts: Counts) -> ByteRange:
+        nothing = Counter[str]()
+        more = [each.extra_bytes(host, nothing) for each in others]
+        return _sum([first.extra_bytes(host, counts), *more])
+
+    def retransmitted_bytes(
+        more: Mapping[str, int], counters: Mapping[str, Mapping[str, Cells]]
+    ) -> Mapping[str, ByteRange]:
+        nothing: Mapping[str, Mapping[str, Cells]] = {switch: {} for switch in counters}
+        none = dict.fromkeys(more, 0)
+        ways = [each.retransmitted_bytes(none, nothing) for each in others]
+        ways.insert(0, first.retransmitted_bytes(more, counters))
+        names = dict.fromkeys(name for each in ways for name in each)
+        return {name: _sum(each[name] for each in ways if name in each) for name in names}
+
+    return Traffic(of_round, extra_bytes, retransmitted_bytes, first.decided_bytes)
 
 
 def _sum(found: Iterable[ByteRange]) -> ByteRange:

@@ -18,11 +18,12 @@ from agglab.testbed.scenario.workloads import reductions
 from agglab.testbed.scenario.workloads.base import Workload
 from agglab.testbed.scenario.workloads.correctness import Verdict, WrongValue, combine, verify_sums
 from agglab.testbed.scenario.workloads.judged_time import STEP
+from agglab.testbed.schema.metric import counted, items, measured
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.systems.received_arrays import Received, Values
 
 if TYPE_CHECKING:
-    from agglab.testbed.schema.scenario import Workload as Section
+    from agglab.testbed.schema.workload_section import Workload as Section
 
 NS_PER_S = 1e9
 CURVE_POINTS = 32
@@ -39,18 +40,34 @@ class SynchronousTraining(Workload):
     dtypes = ("float32", "float16", "bfloat16")
     unpredictable = "what {} sums depends on its model"
     headline = STEP
-    metrics = {  # noqa: RUF012
-        "training.parameters": "values of the model, and of each gradient",
-        "training.step_s.median": "time of a round over its steps, median of all rounds",
-        "training.step_s.all": "time of each round over its steps",
-        "training.loss.first": "cross-entropy of the first model on examples that no worker has",
-        "training.loss.last": "of the last, mean of all rounds",
-        "training.accuracy": "share of these examples whose class the last model names, likewise",
-        "training.goal_s": "seconds until the accuracy first was `workload.goal`, as far as models "
-        "were judged, in the first round; null if it never was",
-        "training.curve": "[seconds since it began, cross-entropy] of the first round's models",
-        "training.accuracy_curve": "[seconds since it began, accuracy] of the same",
-    }
+    metrics = (
+        counted("training.parameters", "values", "values of the model, and of each gradient"),
+        measured(
+            "training.step_s.median", "s", "time of a round over its steps, median of all rounds"
+        ),
+        items("training.step_s.all", "time of each round over its steps"),
+        counted(
+            "training.loss.first",
+            "",
+            "cross-entropy of the first model on examples that no worker has",
+        ),
+        counted("training.loss.last", "", "of the last, mean of all rounds"),
+        counted(
+            "training.accuracy",
+            "",
+            "share of these examples whose class the last model names, likewise",
+        ),
+        measured(
+            "training.goal_s",
+            "s",
+            "seconds until the accuracy first was `workload.goal`, as far as models "
+            "were judged, in the first round; null if it never was",
+        ),
+        items(
+            "training.curve", "[seconds since it began, cross-entropy] of the first round's models"
+        ),
+        items("training.accuracy_curve", "[seconds since it began, accuracy] of the same"),
+    )
 
     def work(self, section: Section, workers: int) -> Sgd:
         return Sgd(

@@ -24,11 +24,12 @@ from agglab.testbed.scenario.workloads import script_imports
 from agglab.testbed.scenario.workloads.base import Workload
 from agglab.testbed.scenario.workloads.correctness import Verdict, WrongValue, combine, verify_sums
 from agglab.testbed.scenario.workloads.judged_time import STEP
+from agglab.testbed.schema.metric import counted, items, measured
 from agglab.testbed.systems.base import ActiveJob, ResolvedScenario
 from agglab.testbed.systems.received_arrays import Received
 
 if TYPE_CHECKING:
-    from agglab.testbed.schema.scenario import Workload as Section
+    from agglab.testbed.schema.workload_section import Workload as Section
 
 NS_PER_S = 1e9
 CURVE_POINTS = 256
@@ -52,32 +53,52 @@ class TrainingScript(Workload):
     round_s = 3600.0
     headline = STEP
     reduces_elements = False
-    metrics = {  # noqa: RUF012
-        "training.loss.first": "the first loss that the script reported",
-        "training.loss.last": "the last loss that the script reported",
-        "training.accuracy": "the last accuracy that the script reported",
-        "training.curve": "[seconds since the training began, loss], as reported",
-        "training.accuracy_curve": "[seconds since the training began, accuracy], as reported",
-        "training.steps": "steps that the script reported",
-        "training.step_s.median": "seconds from one step's report to the next",
-        "training.step_s.min": "the shortest",
-        "training.step_s.max": "the longest",
-        "training.step_s.all": "every step's time, in order; of more than "
-        f"{STEPS_MAX} steps, as many evenly spaced ones",
-        "training.reductions": "all-reduces that a rank did with the system, and votes about their "
-        "order (training-backend.md)",
-        "training.reduced_bytes": "bytes of the tensors in these all-reduces",
-        "training.reducing_s": "seconds that these all-reduces took together",
-        "training.sampled": "all-reduces whose sums were computed again and compared",
-        "training.counts.*": "what the script's process group counted at a rank (training.md)",
-        "training.ranks.*.steps": "steps of each rank; the following metrics are also those of "
-        "a rank",
-        "training.ranks.*.step_s": "the median",
-        "training.ranks.*.loss": "the last loss that the script reported",
-        "training.ranks.*.reductions": "",
-        "training.ranks.*.reduced_bytes": "",
-        "training.ranks.*.reducing_s": "",
-    }
+    metrics = (
+        counted("training.loss.first", "", "the first loss that the script reported"),
+        counted("training.loss.last", "", "the last loss that the script reported"),
+        counted("training.accuracy", "", "the last accuracy that the script reported"),
+        items("training.curve", "[seconds since the training began, loss], as reported"),
+        items(
+            "training.accuracy_curve", "[seconds since the training began, accuracy], as reported"
+        ),
+        counted("training.steps", "steps", "steps that the script reported"),
+        measured("training.step_s.median", "s", "seconds from one step's report to the next"),
+        measured("training.step_s.min", "s", "the shortest"),
+        measured("training.step_s.max", "s", "the longest"),
+        items(
+            "training.step_s.all",
+            "every step's time, in order; of more than "
+            f"{STEPS_MAX} steps, as many evenly spaced ones",
+        ),
+        counted(
+            "training.reductions",
+            "all-reduces",
+            "all-reduces that a rank did with the system, and votes about their "
+            "order (training-backend.md)",
+        ),
+        counted("training.reduced_bytes", "bytes", "bytes of the tensors in these all-reduces"),
+        measured("training.reducing_s", "s", "seconds that these all-reduces took together"),
+        counted(
+            "training.sampled",
+            "all-reduces",
+            "all-reduces whose sums were computed again and compared",
+        ),
+        counted(
+            "training.counts.*",
+            "",
+            "what the script's process group counted at a rank (training.md)",
+        ),
+        counted(
+            "training.ranks.*.steps",
+            "steps",
+            "steps of each rank; the following metrics are also those of a rank",
+        ),
+        measured("training.ranks.*.step_s", "s", "the median"),
+        counted("training.ranks.*.loss", "", "the last loss that the script reported"),
+        counted("training.ranks.*.reductions", "all-reduces", ""),
+        counted("training.ranks.*.reduced_bytes", "bytes", ""),
+        measured("training.ranks.*.reducing_s", "s", ""),
+    )
 
     def work(self, section: Section, workers: int) -> Torch:
         return Torch(section.elements, section.script, tuple(section.arguments), section.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from agglab.testbed.systems.plan.forwarding import wiring_of
@@ -25,6 +25,16 @@ def path(graph: Topology, source: str, target: str) -> list[str]:
         crossed.append(f"{node}->{following}")
         node = following
     return crossed
+
+
+def unreachable(graph: Topology, hosts: Sequence[str]) -> str:
+    """Returns why these hosts cannot reach each other; empty if they can."""
+    for host in hosts[1:]:
+        try:
+            path(graph, hosts[0], host)
+        except ValueError as error:
+            return str(error)
+    return ""
 
 
 def through_switch(graph: Topology, host: str, server: str) -> list[str]:

@@ -23,10 +23,13 @@ from agglab.testbed.systems.base import (
     Evidence,
     MissingChunks,
     ResolvedScenario,
+    RightResults,
     SlotMeter,
     Source,
+    SwitchWork,
     System,
-    TruthOf,
+    Traffic,
+    Unpredictable,
     Waiting,
     everywhere,
 )
@@ -100,13 +103,13 @@ class Summing(System):
     # Network and agents.
 
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        parameters = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots}
-        return everywhere(Source(self.name, parameters))
+        return everywhere(self.source(self.name, scenario))
 
-    def register_sizes(self, scenario: Scenario) -> Mapping[str, int]:
-        defined = [source.parameters for source in self.sources(scenario).values()]
-        cells = max(each.get("SLOTS", 0) * each.get("SETS", 2) for each in defined)
-        return dict.fromkeys(("tags", "contributors", "finals"), cells)
+    def source(self, program: str, scenario: Scenario, **more: int) -> Source:
+        """Returns a program with these additional parameters, and the registers of its slots."""
+        parameters = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots, **more}
+        cells = parameters["SLOTS"] * parameters.get("SETS", 2)
+        return Source(program, parameters, dict.fromkeys(("tags", "contributors", "finals"), cells))
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return trees.tables(graph, jobs)
@@ -119,10 +122,14 @@ class Summing(System):
 
     # What should happen.
 
-    def round_bytes(
-        self, resolved: ResolvedScenario, job: ActiveJob, number: int
-    ) -> Mapping[str, int]:
-        return self.load(resolved, job, number).sent
+    def traffic(self, resolved: ResolvedScenario, job: ActiveJob) -> Traffic:
+        if resolved.scenario.switch.partition == "dynamic":
+            raise Unpredictable(DYNAMIC)
+        return Traffic(
+            lambda number: self.load(resolved, job, number).sent,
+            partial(self.extra_bytes, resolved, job),
+            partial(self.retransmitted_bytes, resolved, job),
+        )
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         """Returns the bounds of the round that takes the least time."""
@@ -145,9 +152,6 @@ class Summing(System):
         sizes = own.opening, own.full(resolved.lanes)
         return ByteRange(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
-    def unpredictable(self, resolved: ResolvedScenario) -> str:
-        return DYNAMIC if resolved.scenario.switch.partition == "dynamic" else ""
-
     def retransmitted_bytes(
         self,
         resolved: ResolvedScenario,
@@ -155,6 +159,7 @@ class Summing(System):
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, ByteRange]:
+        """Returns the retransmitted bytes (see Traffic)."""
         answers = partial(self.answers, resolved)
         return trees.retransmitted_bytes(_tree(resolved, job), job.index, more, counters, answers)
 
@@ -164,27 +169,19 @@ class Summing(System):
         switch counted them. By default each answer is as long as the packet that it answers."""
         return ByteRange(size, size)
 
-    def returns_sums(self, dtype: str) -> bool:
-        return dtype == "float32"
-
-    def block(self, resolved: ResolvedScenario) -> int:
-        return resolved.lanes
-
-    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        return truth_of(job.job.dtype, resolved.lanes, combine)
+    def right_results(
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None
+    ) -> RightResults:
+        dtype, lanes = job.job.dtype, resolved.lanes
+        return RightResults(truth_of(dtype, lanes, combine), lanes, dtype == "float32")
 
     # What switches did.
 
-    def arrivals(self) -> tuple[str, ...]:
-        return counted.ARRIVALS
+    def switch_work(self, resolved: ResolvedScenario) -> SwitchWork:
+        def expected_frames(job: ActiveJob, switch: str, cells: Mapping[str, Cells]) -> int:
+            return counted.expected_frames(cells, job.index, _tree(resolved, job), switch)
 
-    def expected_frames(
-        self, resolved: ResolvedScenario, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
-    ) -> int:
-        return counted.expected_frames(cells, job.index, _tree(resolved, job), switch)
-
-    def switch_share(self, servers: Sequence[Mapping[str, int]]) -> float | None:
-        return 1.0
+        return SwitchWork(counted.ARRIVALS, (), expected_frames, share=lambda servers: 1.0)
 
     # When something is wrong.
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from agglab.hosts.driver import default_window
 from agglab.testbed.schema.jobs import Finding, stated
-from agglab.testbed.schema.scenario import SLOTS_MAX, Scenario
+from agglab.testbed.schema.network_sections import SLOTS_MAX
+from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.schema.trust import Trust
 from agglab.testbed.systems import common
 from agglab.testbed.systems.base import Choices, JobChoices

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agglab.testbed.schema.jobs import Finding, stated
-from agglab.testbed.schema.scenario import SLOTS_MAX, JobSection, Scenario
+from agglab.testbed.schema.network_sections import SLOTS_MAX
+from agglab.testbed.schema.scenario import JobSection, Scenario
 
 Range = tuple[int, int]
 """The first slot, and the number of slots."""

@@ -45,7 +45,7 @@ def retransmitted_bytes(
     counters: Mapping[str, Mapping[str, Cells]],
     answers: Answers,
 ) -> dict[str, ByteRange]:
-    """Returns the retransmitted bytes by direction (see System.retransmitted_bytes). Bytes sent
+    """Returns the retransmitted bytes by direction (see Traffic). Bytes sent
     upwards are counted by the worker or switch that sent them again. A switch counts the
     bytes that it sent downwards only for all children together."""
 

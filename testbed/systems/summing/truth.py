@@ -11,7 +11,7 @@ from math import ceil, log2
 
 import numpy as np
 
-from agglab.testbed.systems.base import Array, Combine, Truth, TruthOf
+from agglab.testbed.systems.base import Array, Combine, Truth, TruthOf, as_int32
 from agglab.testbed.systems.summing.native import FloatSums
 
 FLOAT64_SLACK = 1 + 2.0**-21
@@ -24,7 +24,7 @@ SAMPLE = 16
 
 
 def truth_of(dtype: str, lanes: int, combine: Combine | None = None) -> TruthOf:
-    """Returns the truth (see System.truth). The first element of a block must be the first of a
+    """Returns the truth (see RightResults). The first element of a block must be the first of a
     chunk."""
     make = _float_truth if dtype == "float32" else _integer_truth
     return lambda start, inputs: make(inputs, lanes, combine)
@@ -47,8 +47,7 @@ def _sum(inputs: Sequence[Array]) -> Array:
 
 def _integer_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -> Truth:
     total = _sum(inputs) if combine is None else combine([x.astype(np.int64) for x in inputs])
-    sums = (total & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
-    return Truth(sums)
+    return Truth(as_int32(total))
 
 
 def _float_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -> Truth:

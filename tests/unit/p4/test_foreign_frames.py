@@ -13,7 +13,8 @@ from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 
 from agglab.systems.switchml.system import SwitchML
 from agglab.testbed.scenario import ResolvedScenario, resolve
-from agglab.testbed.schema.scenario import JobSection, Scenario, Switch
+from agglab.testbed.schema.network_sections import Switch
+from agglab.testbed.schema.scenario import JobSection, Scenario
 from agglab.testbed.systems.summing import attack
 from agglab.testbed.systems.summing.counters import COUNTERS
 from p4native.switch import Exact, Pipeline

@@ -50,8 +50,8 @@ from test_packet_checks import rewritten
 
 from agglab.systems.netrpc.system import NetRpc
 from agglab.testbed.scenario import resolve
+from agglab.testbed.schema.network_sections import Switch as SwitchKeys
 from agglab.testbed.schema.scenario import JobSection, Scenario
-from agglab.testbed.schema.scenario import Switch as SwitchKeys
 from p4native.switch import Exact, Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -45,8 +45,8 @@ from trees import planted
 
 from agglab.systems.omnireduce.system import OmniReduce
 from agglab.testbed.scenario import resolve
+from agglab.testbed.schema.network_sections import Switch as SwitchKeys
 from agglab.testbed.schema.scenario import JobSection, Scenario
-from agglab.testbed.schema.scenario import Switch as SwitchKeys
 from p4native.switch import Exact, Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -15,7 +15,7 @@ from agglab.testbed.scenario.describe import (
     metric_table,
     series_table,
 )
-from agglab.testbed.schema.scenario import OF_KIND
+from agglab.testbed.schema.network_sections import OF_KIND
 from agglab.testbed.systems import spoofing
 from agglab.testbed.systems.summing.attack import KINDS
 

@@ -14,7 +14,7 @@ from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import ScenarioError, load, to_yaml
 from agglab.testbed.schema import system_names
 from agglab.testbed.systems import forwarding as plain
-from agglab.testbed.systems.base import ALL_REDUCES
+from agglab.testbed.systems.base import ALL_REDUCES, RightResults, integer_sum
 
 GATHER = Path(__file__).parent / "own_system/gather.py"
 TEXT = f"""
@@ -86,19 +86,16 @@ def test_it_is_compared_with_others(tmp_path: Path, text: str) -> None:
 
 def test_a_wrong_sum_of_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     system = systems.find(f"{GATHER}:Gather")
-    right = type(system).truth
 
-    def wrong(self: Any, *asked: Any) -> Any:
-        truth = right(self, *asked)
-
+    def wrong(self: Any, *asked: Any) -> RightResults:
         def off_by_one(start: int, inputs: Any) -> Any:
-            expected = truth(start, inputs)
+            expected = integer_sum(start, inputs)
             expected.values[5] += 1
             return expected
 
-        return off_by_one
+        return RightResults(off_by_one)
 
-    monkeypatch.setattr(type(system), "truth", wrong)
+    monkeypatch.setattr(type(system), "right_results", wrong)
     code, metrics = conducted(tmp_path, TEXT)
     assert (code, metrics["exact"], metrics["wrong_sums"]) == (1, False, 2 * 4)
 

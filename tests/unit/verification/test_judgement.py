@@ -13,7 +13,9 @@ from own_program import AGGREGATION, own_program
 
 from agglab.testbed import systems
 from agglab.testbed.run.programs.program import Program, compile_program
-from agglab.testbed.schema.scenario import Links, Scenario, Switch, Topology, Workload
+from agglab.testbed.schema.network_sections import Links, Switch, Topology
+from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.schema.workload_section import Workload
 from agglab.verification import programs, proofs
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
 from agglab.verification.explore.search import Subject, minimal

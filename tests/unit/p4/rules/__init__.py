@@ -21,7 +21,8 @@ from tables import FLOOD_GROUP, Setup, neighbour, owner, route
 
 from agglab.testbed import systems
 from agglab.testbed.scenario import resolve
-from agglab.testbed.schema.scenario import JobSection, Scenario, Switch
+from agglab.testbed.schema.network_sections import Switch
+from agglab.testbed.schema.scenario import JobSection, Scenario
 from p4native.switch import Pipeline
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -19,9 +19,9 @@ from agglab.testbed.base.errors import MachineLacks, NodeFailed
 from agglab.testbed.cli import main
 from agglab.testbed.experiment import interleaved_runs, points
 from agglab.testbed.experiment import scenario_run as run
+from agglab.testbed.experiment.memory import memory_needed_bytes
 from agglab.testbed.experiment.single_run import Experiment
 from agglab.testbed.results import side_by_side
-from agglab.testbed.results.metrics import memory_needed_bytes
 from agglab.testbed.scenario import load
 from agglab.testbed.schema.expectations import Expectation
 

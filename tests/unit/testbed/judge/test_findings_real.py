@@ -17,7 +17,8 @@ from agglab.testbed.judge.unexplained_counts import Doubt, doubts
 from agglab.testbed.real.link_counters import carried_bytes
 from agglab.testbed.scenario import resolve
 from agglab.testbed.schema.faults import AgentPause, Attack, AtTime, Fault, SwitchRestart
-from agglab.testbed.schema.scenario import Scenario, Topology
+from agglab.testbed.schema.network_sections import Topology
+from agglab.testbed.schema.scenario import Scenario
 from agglab.topologies import rack
 
 SENT = 10_000

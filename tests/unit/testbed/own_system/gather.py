@@ -6,13 +6,12 @@ added, integers are. Endpoints: gather_endpoints.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gather_endpoints as wire
-import numpy as np
 
 from agglab.hosts.part import SERVER, WORKER
 from agglab.testbed.scenario import ResolvedScenario, Scenario
@@ -26,19 +25,16 @@ from agglab.testbed.systems.base import (
     Agent,
     Bounds,
     ByteRange,
-    Cells,
     Choices,
     Combine,
     HostCounter,
     JobChoices,
-    Source,
+    RightResults,
     System,
-    Truth,
-    TruthOf,
-    everywhere,
+    Traffic,
+    integer_sum,
 )
 from agglab.testbed.systems.common import agent_configuration
-from agglab.testbed.systems.plan import Entries, forwarding
 from agglab.topologies import Topology
 
 ENDPOINTS = str(Path(__file__).with_name("gather_endpoints.py"))
@@ -50,43 +46,12 @@ class Options:
     host: int = key("host", Whole(0, 63), 0, "beside which worker the server runs")
 
 
-class Sessions:
-    """Nothing is shared; a session is a number."""
-
-    def __init__(self) -> None:
-        self._number = 0
-
-    def join(self, job: Job) -> None: ...
-
-    def leave(self, job: Job) -> None: ...
-
-    def reserved(self, job: Job) -> tuple[()]:
-        return ()
-
-    def held(self, job: Job) -> tuple[()]:
-        return ()
-
-    def take(self, job: Job) -> tuple[()]:
-        return ()
-
-    def changed(self, job: Job) -> Mapping[str, Any]:
-        raise AssertionError("nothing ever does")
-
-    def begin(self, job: Job) -> Mapping[str, Any]:
-        self._number += 1
-        return {"session": self._number}
-
-
 class Gather(System):
     name = "gather"
     summary = "a server adds"
     abilities = Abilities(dtypes=("int32",), has_servers=True, keys=frozenset({"switch.lanes"}))
     options = Options
-    counters = plain.FORWARDING_COUNTERS
     host_counters = {"rounds_served": HostCounter("rounds", "rounds a server has summed")}  # noqa: RUF012
-
-    def refused(self, graph: Topology, job: ActiveJob) -> str:
-        return plain.unreachable(graph, job.hosts)
 
     def resolve(self, scenario: Scenario, slowest_bps: int, delays_s: float) -> Choices:
         jobs = [JobChoices() for _ in stated(scenario)]
@@ -97,12 +62,6 @@ class Gather(System):
 
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
         return 8 * wire.frame_bytes(resolved.lanes)
-
-    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        return everywhere(plain.SOURCE)
-
-    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
-        return forwarding(graph)
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         ips = [resolved.graph.host(host).ip for host in job.job.hosts]
@@ -139,38 +98,29 @@ class Gather(System):
         own = dict(scenario.options).get(self.name, Options())
         return list(workers[own.host : own.host + 1])
 
-    def sessions(self, resolved: ResolvedScenario) -> Sessions:
-        return Sessions()
-
     def _flows(self, resolved: ResolvedScenario, job: ActiveJob) -> list[plain.Flow]:
         server = self._server(resolved, job.job)
         size = wire.round_bytes(job.job.elements, resolved.lanes)
         there = [plain.Flow(host, server, size) for host in job.hosts]
         return there + [plain.Flow(flow.target, flow.source, size) for flow in there]
 
-    def round_bytes(
-        self, resolved: ResolvedScenario, job: ActiveJob, number: int
-    ) -> Mapping[str, int]:
-        return plain.bytes_by_direction(resolved.graph, self._flows(resolved, job))
+    def traffic(self, resolved: ResolvedScenario, job: ActiveJob) -> Traffic:
+        graph, flows = resolved.graph, self._flows(resolved, job)
+        frame_bytes = wire.frame_bytes(resolved.lanes)
+        return Traffic(
+            lambda number: plain.bytes_by_direction(graph, flows),
+            lambda host, counts: ByteRange(0, counts["retransmitted"] * frame_bytes),
+            lambda more, counters: plain.retransmitted_bytes(graph, flows, more),
+        )
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         slowest_bps = min(rate for _, rate in plain.rates(resolved.graph))
-        link_s = plain.slowest_crossing_s(resolved.graph, self.round_bytes(resolved, job, 0))
+        sizes = plain.bytes_by_direction(resolved.graph, self._flows(resolved, job))
+        link_s = plain.slowest_crossing_s(resolved.graph, sizes)
         payload_s = job.job.elements * 32 / slowest_bps
         return Bounds(payload_s, link_s, link_s, 1.0)
 
-    def retransmitted_bytes(
-        self,
-        resolved: ResolvedScenario,
-        job: ActiveJob,
-        more: Mapping[str, int],
-        counters: Mapping[str, Mapping[str, Cells]],
-    ) -> Mapping[str, ByteRange]:
-        return plain.retransmitted_bytes(resolved.graph, self._flows(resolved, job), more)
-
-    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        def truth(start: int, inputs: Sequence[np.ndarray]) -> Truth:
-            total = np.sum([x.astype(np.int64) for x in inputs], axis=0)
-            return Truth((total & 0xFFFFFFFF).astype(np.uint32).view(np.int32))
-
-        return truth
+    def right_results(
+        self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None
+    ) -> RightResults:
+        return RightResults(integer_sum)

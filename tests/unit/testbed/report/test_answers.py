@@ -129,12 +129,12 @@ def test_losses_say_where_and_why(folder: Path) -> None:
     for name, way in ways:
         row = re.search(rf"{re.escape(name.replace('>', '&gt;'))} (\d+) ", rows)
         assert (int(row[1]) if row else 0) == way["dropped"], name
-    assert "links.loss is 5%" in rows and "links.loss is 1%" in rows
+    assert "dropped on purpose: loss 0.05" in rows and "dropped on purpose: loss 0.01" in rows
 
 
 def test_the_topology_is_a_tree_with_each_link_once(folder: Path) -> None:
     metrics = metrics_of(folder)
-    root = tree(metrics, RecordedScenario((folder / "scenario.yaml").read_text()))
+    root = tree(metrics)
     nodes, found = [root], {}
     while nodes:
         node = nodes.pop()
@@ -156,7 +156,7 @@ def test_many_hosts_are_drawn_as_one_with_their_sum() -> None:
         }
         for i in range(1, 21)
     }
-    root = tree({"links": links, "switches": {"s1": {}}}, RecordedScenario("links: {rate: 1mbit}"))
+    root = tree({"links": links, "switches": {"s1": {}}})
     (group,) = root.below
     assert group.label == "20 hosts, h1 to h20"
     assert [(way.bytes, way.lost) for way in group.ways] == [(200, 20), (400, 40)]
@@ -184,7 +184,7 @@ def test_the_root_is_the_switch_whose_farthest_node_is_nearest(seed: int) -> Non
     ways = {f"{a}-{b}": {f"{a}->{b}": {"bytes": 1}, f"{b}->{a}": {"bytes": 1}} for a, b in pairs}
     metrics = {"links": ways, "switches": {name: {} for name in switches}}
     wanted = min(switches, key=lambda name: (farthest(name), -len(beside[name])))
-    assert tree(metrics, RecordedScenario("")).label == wanted
+    assert tree(metrics).label == wanted
 
 
 def test_a_circle_of_links_ends() -> None:
@@ -192,7 +192,7 @@ def test_a_circle_of_links_ends() -> None:
         f"{a}-{b}": {f"{a}->{b}": {"bytes": 1}, f"{b}->{a}": {"bytes": 1}}
         for a, b in (("s1", "s2"), ("s2", "s3"), ("s1", "s3"))
     }
-    root = tree({"links": links, "switches": {"s1": {}, "s2": {}, "s3": {}}}, RecordedScenario(""))
+    root = tree({"links": links, "switches": {"s1": {}, "s2": {}, "s3": {}}})
     assert sorted(n.label for n in root.below) == ["s2", "s3"]
     assert [n.label for n in root.below[0].below] == ["s3 (above)"]
 

@@ -44,9 +44,7 @@ def test_a_run_that_cannot_be_judged_says_so_and_how_it_can() -> None:
 
 
 def test_the_worst_place_comes_first_and_is_named() -> None:
-    found = losses(
-        of_links(a={"dropped": 1}, b={"queue_drops": 7}, c={"dropped": 3}), RecordedScenario("")
-    )
+    found = losses(of_links(a={"dropped": 1}, b={"queue_drops": 7}, c={"dropped": 3}))
     assert [(loss.where, loss.packets, loss.of) for loss in found] == [
         ("b->s1", 7, 107),
         ("c->s1", 3, 100),

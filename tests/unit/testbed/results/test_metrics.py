@@ -18,18 +18,20 @@ from agglab.testbed.judge import fidelity
 from agglab.testbed.judge.fairness import fairness
 from agglab.testbed.judge.fidelity import Evidence
 from agglab.testbed.real import DirectionStatistics, NetworkStatistics, SwitchStatistics
-from agglab.testbed.results.metrics import compute, failures, lookup, shortcomings
+from agglab.testbed.results.metric_values import lookup
+from agglab.testbed.results.metrics import compute
+from agglab.testbed.results.shortcomings import failures, shortcomings
 from agglab.testbed.run.measurements import Measurements
 from agglab.testbed.run.outcome import Failure, JobResult, Outcome, Round, Span
 from agglab.testbed.run.programs.program_state import ProgramState
 from agglab.testbed.run.samples import Record
 from agglab.testbed.scenario import ResolvedScenario, load, workloads
+from agglab.testbed.scenario.metric_names import metric_of
 from agglab.testbed.scenario.metric_names import metrics as metrics_of
-from agglab.testbed.scenario.metric_names import pattern_of, type_of
 from agglab.testbed.scenario.workloads.correctness import Verdict, WrongValue
-from agglab.testbed.scenario.workloads.judged_time import MEANINGS
 from agglab.testbed.schema.expectations import Expectation
 from agglab.testbed.schema.faults import AgentPause, AtTime, Fault, Impair
+from agglab.testbed.schema.job_metrics import OF_HEADLINE
 from agglab.testbed.systems.base import Bounds
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.topologies import Drop, Jitter, Topology
@@ -378,17 +380,17 @@ def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Pa
     metrics |= compute(s, measured)
     assert lookup(metrics, "switches.s1.program.dropped") == 3
     found = leaves(metrics)
-    others = {
-        p for kind in workloads.KINDS.values() if kind.kind != "allreduce" for p in kind.metrics
-    }
-    others |= {*MEANINGS, "gain_limits"}
+    kinds = [kind for name, kind in workloads.KINDS.items() if name != "allreduce"]
+    others = {metric.path for kind in kinds for metric in (*kind.metrics, *OF_HEADLINE)}
+    others |= {"gain_limits"}
     others |= {f"jobs.*.{path}" for path in others}
-    assert {pattern_of(path, SWITCHML) for path in found} == set(metrics_of(SWITCHML)) - others
+    declared = {path: metric_of(path, SWITCHML) for path in found}
+    assert {each and each.path for each in declared.values()} == set(metrics_of(SWITCHML)) - others
     missing = {"links_as_predicted", "accounts.balanced", "fidelity.waited_for"}
-    missing |= {p for p in found if p.endswith("predicted_bytes")}
+    missing |= {p for p in found if p.endswith(("predicted_bytes", "queue_bytes"))}
     for path in set(found) - missing:
-        kinds = {"flag": bool, "text": str, "list": list, "number": (int, float)}
-        assert isinstance(lookup(metrics, path), kinds[type_of(pattern_of(path, SWITCHML))]), path
+        types = {"flag": bool, "text": str, "list": list, "number": (int, float)}
+        assert isinstance(lookup(metrics, path), types[declared[path].kind]), path
 
 
 @pytest.mark.parametrize("kind", ["layers, model: alexnet, scale: 1e5", "sgd"])
@@ -399,7 +401,7 @@ def test_rounds_of_several_sums_have_the_metrics_that_are_declared(
     path.write_text(f"name: several\nworkload: {{kind: {kind}}}\n")
     work = load(path).points[0].resolved.jobs[0].work
     found = leaves(workloads.KINDS[work.kind].summary(work, [0.25], []))
-    assert set(found) == set(workloads.KINDS[work.kind].metrics)
+    assert set(found) == {metric.path for metric in workloads.KINDS[work.kind].metrics}
 
 
 def test_a_failed_job_and_a_fault_that_never_began_are_shortcomings_unless_expected(
@@ -601,14 +603,17 @@ def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:
 
 def test_the_documentation_lists_every_metric() -> None:
     text = (Path(__file__).parents[4] / "docs/results.md").read_text()
-    rows = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", text, re.MULTILINE))
-    known = metrics_of(SWITCHML)
-    stated = {name: meaning for name, meaning in known.items() if meaning}
+    cells = re.findall(r"^\| `([^`]+)` \| ([^|]*) \| (.*) \|$", text, re.MULTILINE)
+    rows = {name: (unit, meaning) for name, unit, meaning in cells}
+    stated = {name: each for name, each in metrics_of(SWITCHML).items() if each.meaning}
     assert stated.keys() <= rows.keys()
-    for name, meaning in stated.items():
-        of_systems = rows[name].split("; ")
-        own = [text for text in of_systems if "`switchml`" in text.partition(": ")[0]]
-        assert rows[name] == meaning or [t.partition(": ")[2] for t in own] == [meaning], name
+    for name, each in stated.items():
+        unit, meaning = rows[name]
+        assert (each.unit or each.kind) in unit.split(", "), name
+        own = [part for part in meaning.split("; ") if "`switchml`" in part.partition(": ")[0]]
+        assert meaning == each.meaning or [t.partition(": ")[2] for t in own] == [each.meaning], (
+            name
+        )
 
 
 def test_failures_name_what_was_expected_and_what_was_found() -> None:

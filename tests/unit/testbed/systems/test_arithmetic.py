@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from agglab.testbed.scenario import ResolvedScenario, ScenarioError, load
-from agglab.testbed.systems.base import Bounds, ByteRange
-from agglab.testbed.systems.between_hosts import NumberedSessions
+from agglab.testbed.systems.base import Bounds, ByteRange, NumberedSessions
 from agglab.testbed.systems.forwarding import Flow, bytes_by_direction, retransmitted_bytes
 from agglab.topologies import rack
 
@@ -82,7 +81,7 @@ def test_losses_and_windows_bound_it_too(tmp_path: Path) -> None:
 
 def test_integers_are_summed_modulo_2_to_the_32(tmp_path: Path) -> None:
     run = resolved(tmp_path, "topology: {workers: 2}\nworkload: {dtype: int32, elements: 3}\n")
-    truth = run.system.truth(run, run.whole(run.jobs[0]), None)
+    truth = run.system.right_results(run, run.whole(run.jobs[0]), None).truth
     inputs = [np.array(values, np.int32) for values in ([2, -5, 2**31 - 1], [-7, -1, 1])]
     assert truth(0, inputs).values.tolist() == [-5, -6, -(2**31)]
 

@@ -12,8 +12,8 @@ from agglab.testbed import systems
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.schema.key import key_of
 from agglab.testbed.schema.kinds import AutoOr, Quantity
-from agglab.testbed.schema.scenario import Workload
 from agglab.testbed.schema.system_names import built_in
+from agglab.testbed.schema.workload_section import Workload
 
 KEY = "workload.first_timeout"
 SYSTEMS = [

@@ -16,8 +16,10 @@ from agglab.testbed.base.paths import REPOSITORY
 from agglab.testbed.base.worker_id import Event, WorkerId
 from agglab.testbed.run.programs.program import Program, compile_program
 from agglab.testbed.schema.fault_kinds import FaultEntry
-from agglab.testbed.schema.scenario import Links, Scenario, Switch, Timeouts, Workload
-from agglab.testbed.schema.scenario import Topology as Shape
+from agglab.testbed.schema.network_sections import Links, Switch
+from agglab.testbed.schema.network_sections import Topology as Shape
+from agglab.testbed.schema.scenario import Scenario, Timeouts
+from agglab.testbed.schema.workload_section import Workload
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
 from agglab.topologies import Direction, rack

@@ -9,9 +9,17 @@ from pathlib import Path
 import tiers_endpoints as wire
 
 from agglab.hosts.part import SCHEDULER, SERVER, WORKER
-from agglab.testbed.systems.base import Abilities, ActiveJob, Agent, Counter, Source
-from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts, one_after_another
-from agglab.testbed.systems.forwarding import SOURCE, Flow, bytes_by_direction, path
+from agglab.testbed.systems.base import (
+    FIRST_SESSION,
+    SOURCE,
+    Abilities,
+    ActiveJob,
+    Agent,
+    Counter,
+    Source,
+)
+from agglab.testbed.systems.between_hosts import BetweenHosts
+from agglab.testbed.systems.forwarding import Flow, bytes_by_direction, path
 from agglab.testbed.systems.plan import TableEntry
 from agglab.testbed.systems.plan.forwarding import wiring_of
 
@@ -93,9 +101,6 @@ class Tiers(BetweenHosts):
 
     def controller(self, resolved, job: ActiveJob) -> HotSet:
         return HotSet(self, resolved)
-
-    def added(self, inputs, start: int, elements: int):
-        return one_after_another(inputs)
 
 
 class HotSet:

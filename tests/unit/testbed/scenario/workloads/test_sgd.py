@@ -108,7 +108,11 @@ def test_a_wrong_sum_is_found_at_its_step(tmp_path: Path) -> None:
     inputs = [work.inputs(InputKey(resolved.seed, 1, rank, 0)) for rank in range(4)]
     for bucket, each in zip(work.buckets, reductions.active(active), strict=True):
         parts = [work.gradient(model, work.examples_of(bucket.first, own)) for own in inputs]
-        total = resolved.system.truth(resolved, each, None)(0, parts).values.astype(np.float32)
+        total = (
+            resolved.system.right_results(resolved, each, None)
+            .truth(0, parts)
+            .values.astype(np.float32)
+        )
         right[bucket.start : bucket.start + bucket.elements] = total
         model = work.moved(model, total, 4)
 
@@ -143,7 +147,7 @@ def test_workers_have_to_receive_the_same_bits(tmp_path: Path) -> None:
     inputs = [work.inputs(InputKey(resolved.seed, 1, rank, 0)) for rank in range(4)]
     parts = [work.gradient(model, work.examples_of(0, own)) for own in inputs]
     (each,) = reductions.active(active)
-    truth = resolved.system.truth(resolved, each, None)(0, parts)
+    truth = resolved.system.right_results(resolved, each, None).truth(0, parts)
     result = truth.values.astype(np.float32)
     assert truth.allowed is not None
     place = int(np.argmax(truth.allowed / np.spacing(np.abs(result))))

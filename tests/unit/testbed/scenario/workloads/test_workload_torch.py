@@ -19,7 +19,7 @@ from agglab.testbed.cli.packing.named_files import OwnFiles, code_in, rewritten,
 from agglab.testbed.experiment import scenario_run as running
 from agglab.testbed.results.provenance import manifest
 from agglab.testbed.scenario import ScenarioError, load, workloads
-from agglab.testbed.scenario.metric_names import metrics, pattern_of
+from agglab.testbed.scenario.metric_names import metric_of, metrics
 from agglab.testbed.scenario.workloads import script_imports
 from agglab.testbed.scenario.workloads.torch import summary
 from agglab.testbed.schema.document import read_file
@@ -225,9 +225,9 @@ def test_every_metric_has_a_name_that_can_be_expected(scenario) -> None:
         return [path for name, value in tree.items() for path in paths(value, f"{prefix}.{name}")]
 
     system = suite.points[0].resolved.system
-    stated = set(workloads.KINDS["torch"].metrics)
+    stated = {metric.path for metric in workloads.KINDS["torch"].metrics}
     assert stated <= set(metrics(system))
-    assert {pattern_of(path, system) for path in paths(found, "training")} == stated
+    assert {metric_of(path, system).path for path in paths(found, "training")} == stated
 
 
 def test_several_trainings_have_the_mean_of_each(scenario) -> None:
