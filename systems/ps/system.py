@@ -36,8 +36,8 @@ from agglab.testbed.systems.base import (
 from agglab.testbed.systems.between_hosts import KEYS, BetweenHosts
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow
-from agglab.testbed.systems.plan.paths import unreachable
 from agglab.testbed.systems.messages import Messages
+from agglab.testbed.systems.plan.paths import unreachable
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose
 from agglab.testbed.systems.withheld import blame_switches
 from agglab.topologies import Topology

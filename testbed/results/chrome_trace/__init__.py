@@ -9,9 +9,9 @@ from pathlib import Path
 
 from agglab.testbed import systems
 from agglab.testbed.results.captures.merged import NAME as CAPTURES
+from agglab.testbed.results.chrome_trace.curves import add_series
 from agglab.testbed.results.chrome_trace.journal import add_events
 from agglab.testbed.results.chrome_trace.packets import add_packets
-from agglab.testbed.results.chrome_trace.series import add_series
 from agglab.testbed.results.chrome_trace.writer import Span, TraceWriter
 from agglab.testbed.results.files import NoResults, read_events
 from agglab.testbed.results.recorded_scenario import RecordedScenario
