@@ -110,6 +110,7 @@ def test_a_seed_is_one_walk_and_every_kind_of_step_and_number_comes() -> None:
     assert told and told == again
 
 
+@pytest.mark.at_most(1)
 @pytest.mark.long
 @pytest.mark.parametrize("system", SIGNED)
 def test_tags_that_cross_the_sign_are_found_by_walks_alone(tmp_path: Path, system: str) -> None:

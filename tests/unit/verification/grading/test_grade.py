@@ -32,6 +32,7 @@ def test_what_is_right_has_all_points(folder: Path, name: str) -> None:
     assert main(["grade", str(folder), str(folder / name)]) == 0
 
 
+@pytest.mark.long(but=["one-port"])
 @pytest.mark.parametrize(("folder", "wrong"), WRONG, ids=[each.name for _, each in WRONG])
 def test_a_wrong_program_meets_its_case(tmp_path: Path, folder: Path, wrong: Wrong) -> None:
     grade = graded(written(tmp_path, wrong.text), folder)

@@ -104,6 +104,7 @@ P4 = {
 }
 
 
+@pytest.mark.long(but=["recirculates"])
 @pytest.mark.parametrize("text", P4.values(), ids=list(P4))
 def test_a_program_that_does_something_else_fails(tmp_path: Path, text: str) -> None:
     right = "standard.egress_spec = standard.ingress_port;"
@@ -226,7 +227,13 @@ PYTHON = {
 }
 
 
+REPRESENTATIVE = ["eats memory", "forks", "kills", "patches the interpreter", "reads the solution"]
+"""Of each way: time and memory, processes, signals, the judge itself, and files."""
+
+
 @needs.mark("network namespaces")
+@pytest.mark.every
+@pytest.mark.long(but=REPRESENTATIVE)
 @pytest.mark.parametrize("text", PYTHON.values(), ids=list(PYTHON))
 def test_hostile_python_gets_no_points_for_its_case(
     tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, text: str

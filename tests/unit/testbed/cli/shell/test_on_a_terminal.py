@@ -47,6 +47,7 @@ def test_words_are_completed(scenario: Path) -> None:
     assert terminal.end() == PASSED
 
 
+@pytest.mark.long(but=["15"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_removes_everything(scenario: Path, number: signal.Signals) -> None:
     terminal = Terminal([str(scenario)])
