@@ -14,6 +14,7 @@ import needs
 import pytest
 
 from agglab.testbed.cli import main
+from agglab.testbed.results import tidy_table
 from agglab.testbed.results.tidy_table import Row, swept_columns
 
 TEXT = """
@@ -84,6 +85,14 @@ def test_every_number_of_a_run_is_one_row(
     assert [row["index"] for row in times] == ["0", "1"]
     sent = [row for row in rows if row["metric"] == "workers.*.sent" and row["job"] == "b"]
     assert [row["of"] for row in sent] == ["0", "1"]
+
+
+def test_what_is_in_a_list_of_lists_has_the_place_of_its_list(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "metrics.json").write_text('{"nested": [[5, 6], [7]], "plain": [8, 9]}')
+    found = [(row.metric, row.index, row.value) for row in tidy_table.rows([tmp_path])]
+    nested = [("nested", 0, 5), ("nested", 0, 6), ("nested", 1, 7)]
+    assert found == [*nested, ("plain", 0, 8), ("plain", 1, 9)]
 
 
 def test_what_stands_twice_in_a_run_of_one_job_is_one_row(

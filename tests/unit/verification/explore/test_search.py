@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from agglab.testbed import systems
 from agglab.testbed.base.paths import REPOSITORY
 from agglab.testbed.run.programs.program import Program, compile_program
 from agglab.testbed.scenario import load
+from agglab.testbed.schema.fault_kinds import FaultEntry
+from agglab.testbed.schema.scenario import Scenario
 from agglab.verification import programs
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
 from agglab.verification.explore.search import Subject, minimal, search, try_seed, write
-from agglab.verification.explore.shrink import sound
+from agglab.verification.explore.shrink import listed, sound
 from agglab.verification.trial import try_scenario
 
 SYSTEM = "switchml"
@@ -57,6 +60,19 @@ def test_periodic_losses_end() -> None:
     periodic = [f for each in schedules for f in each.faults if f.kind == "periodic"]
     assert len(periodic) > 20
     assert all(fault.for_s for fault in periodic)
+
+
+def test_losses_by_chance_become_lists_beside_those_that_are_there() -> None:
+    """A direction has one drop list at most."""
+    own = FaultEntry(kind="drop_list", link="h1->s1", packets=(7,))
+    chance = FaultEntry(kind="loss", link="h2->s1", probability=0.5)
+    down = FaultEntry(kind="link_down", link="h2-s1", for_s=0.1)
+    random = Scenario(name="s", faults=(own, chance, down))
+    random = replace(random, links=replace(random.links, loss=0.25))
+    exact = listed(random, {"h1->s1": (7, 9), "h2->s1": (2, 3), "s1->h1": ()})
+    lost = FaultEntry(kind="drop_list", link="h2->s1", packets=(2, 3))
+    assert exact.faults == (lost, own, down) and exact.links.loss == 0
+    assert sound(exact)
 
 
 @pytest.mark.long

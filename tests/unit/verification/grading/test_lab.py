@@ -34,6 +34,21 @@ def test_an_exercise_is_read() -> None:
     assert settings == ("links.loss=0", "expect={exact: true, totals.retransmitted: 0}")
 
 
+def test_settings_and_expectations_keep_their_types(tmp_path: Path) -> None:
+    """A text in quotes stays a text, also inside lists and mappings."""
+    case = "{id: one, expect: {failure: {worker: '3'}, findings: [a, '1']}, says: x, settings: "
+    case += "{name: 'no', seed: 7, jobs: [{name: '8', workers: [h1]}]}}"
+    text = RIGHT.replace("file: a.p4", "file: a.yaml")
+    (tmp_path / "lab.yaml").write_text(text[: text.index("  - {")] + f"  - {case}\n")
+    (read,) = lab.read(tmp_path).parts[1].cases
+    assert read.settings == (
+        'name="no"',
+        "seed=7",
+        'jobs=[{name: "8", workers: [h1]}]',
+        'expect={failure: {worker: "3"}, findings: [a, "1"]}',
+    )
+
+
 MISTAKES = {
     "title: A title": ("", "title: is missing"),
     "file: a.p4": ("file: ../a.p4", "file: is not a file name"),

@@ -419,6 +419,9 @@ def test_members_whose_port_is_down_are_not_chosen(
     alone = watching(group(id_of, 1, {4: 1, 9: 1}), {4: 7, 9: 8})
     client.write(("MODIFY", alone))
     assert ports(switch_server, 5, range(2)) == [0, 0]
+    links.pull(8)
+    assert ports(switch_server, 5, range(3)) == [4, 4, 4], "12 has left the group"
+    client.write(("DELETE", member(id_of, 12)))
     client.write(("MODIFY", group(id_of, 1, {4: 1})))
     assert ports(switch_server, 5, range(2)) == [4, 4]
     client.write(("MODIFY", watching(group(id_of, 1, {4: 1}), {})))

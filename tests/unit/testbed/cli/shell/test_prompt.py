@@ -119,8 +119,9 @@ def test_back_leads_to_the_same_state(ask: Ask) -> None:
     assert (
         asked("slots", "counters") == first.partition("s1 slot")[1] + first.partition("s1 slot")[2]
     )
-    assert asked("back all", "slots") == (
-        "0.000 ms  nothing has been done\ns1: no slot has been used (2 slots)"
+    assert asked("back all", "slots", "fault") == (
+        "0.000 ms  nothing has been done\ns1: no slot has been used (2 slots)\n"
+        "no fault was begun here that has not ended"
     )
 
 
@@ -232,6 +233,14 @@ def test_what_is_refused(fresh: Asked, line: str, text: str) -> None:
     assert text in str(refused.value)
     assert "\n" not in str(refused.value)
     assert fresh.prompt.history == []
+
+
+def test_4096_cells_of_a_register_are_read_at_a_time(ask: Ask) -> None:
+    asked = ask(SCENARIO.replace("slots: 2", "slots: 2049"))
+    printed = asked("registers contributors[1..4096]")
+    assert printed.startswith("s1 contributors[1..4096]: ") and len(printed.split()) == 2 + 4096
+    with pytest.raises(Refused, match="at most 4096 cells at a time"):
+        asked("registers contributors[0..4096]")
 
 
 def test_a_list_of_commands_ends_at_the_first_that_is_refused(tmp_path: Path) -> None:
