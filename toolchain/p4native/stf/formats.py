@@ -9,6 +9,7 @@ for any number of bits.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -71,17 +72,17 @@ class Format:
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(ABC):
     """One part of a format."""
 
     def names(self) -> Iterator[str]:
         """Yields the fields that the part depends on."""
         yield from ()
 
+    @abstractmethod
     def bits(self, fields: Fields, behind: str, before: tuple[Part, ...]) -> str:
         """Returns the part's bits. behind: the bits of all parts behind it. before: the parts in
         front of it."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
