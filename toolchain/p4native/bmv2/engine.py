@@ -23,8 +23,9 @@ from p4native.bmv2.errors import ControlError, CouldNotRun
 from p4native.bmv2.inputs import PCAP_HEADER_BYTES, RECORD_HEADER_BYTES, Inputs
 from p4native.bmv2.thrift_cli import ThriftCli
 from p4native.common.processes import exit_in_words
+from p4native.stf.frames import Expect, Packet, StfError
 from p4native.stf.names import Match
-from p4native.stf.script import Command, Expect, Packet, StfError
+from p4native.stf.script import Command
 
 PROGRAM = "simple_switch"
 TOOLS = (PROGRAM, thrift_cli.PROGRAM)

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from p4native.stf.script import Packet
+from p4native.stf.frames import Packet
 
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 PCAP_HEADER_BYTES, RECORD_HEADER_BYTES = 24, 16

@@ -8,9 +8,11 @@ PROG.p4|PROG.json TEST.stf` and tests/packets both use this package.
 
 from p4native.stf.command import main, run_stf
 from p4native.stf.engine import Engine, Library
+from p4native.stf.formats import Format
+from p4native.stf.frames import Expect, Packet, StfError
 from p4native.stf.names import Binder, Match
 from p4native.stf.run import Mismatch, Run
-from p4native.stf.script import Add, Command, Expect, Packet, StfError, parse
+from p4native.stf.script import Add, Command, parse, parse_formats
 
 __all__ = [
     "Add",
@@ -18,6 +20,7 @@ __all__ = [
     "Command",
     "Engine",
     "Expect",
+    "Format",
     "Library",
     "Match",
     "Mismatch",
@@ -26,5 +29,6 @@ __all__ = [
     "StfError",
     "main",
     "parse",
+    "parse_formats",
     "run_stf",
 ]

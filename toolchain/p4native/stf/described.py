@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from p4native.stf.frames import Expect
 from p4native.stf.names import Binder
-from p4native.stf.script import Expect
 from p4native.stf.show import bits_of, dissect, spaced
 
 LOWER = re.compile(r"(eth|ethernet|ip|ipv4|udp)(_h|_t|_header)?", re.IGNORECASE)

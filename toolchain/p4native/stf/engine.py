@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from p4native import switch
+from p4native.stf.frames import StfError
 from p4native.stf.names import Match
-from p4native.stf.script import StfError
 
 
 class Engine(Protocol):

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from p4native.common.object_names import matching
-from p4native.stf.script import Key, StfError
+from p4native.stf.frames import StfError
+from p4native.stf.script import Key
 
 
 @dataclass(frozen=True)

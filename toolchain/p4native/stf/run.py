@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 from p4native.stf.engine import Engine
+from p4native.stf.frames import Expect, Packet, StfError
 from p4native.stf.names import Binder, Match
 from p4native.stf.script import (
     COMPARE,
@@ -17,15 +18,12 @@ from p4native.stf.script import (
     Check,
     Command,
     Direct,
-    Expect,
     Group,
     Member,
-    Packet,
     Pause,
     Remove,
     SetDefault,
     SetMeter,
-    StfError,
 )
 from p4native.stf.show import differing_fields, side_by_side, spaced
 from p4native.switch import PipelineError

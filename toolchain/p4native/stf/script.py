@@ -8,43 +8,12 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
-
-class StfError(Exception):
-    """Raised for a script or command line that cannot be run. The command prints it as `file:line:
-    error: ...` and returns exit code 2."""
-
-    def __init__(self, message: str, line: int = 0):
-        super().__init__(message)
-        self.line = line
-
-
-@dataclass(frozen=True)
-class Packet:
-    line: int
-    port: int
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Expect:
-    """An expected packet. nibbles: lower-case hexadecimal digits, in which `*` stands for any
-    digit; None accepts any packets on the port."""
-
-    line: int
-    port: int
-    nibbles: str | None
-    exact: bool = False
-
-    def matches(self, frame: bytes) -> bool:
-        if self.nibbles is None:
-            return True
-        got = frame.hex()
-        if len(got) < len(self.nibbles) or (self.exact and len(got) != len(self.nibbles)):
-            return False
-        return all(e in ("*", g) for e, g in zip(self.nibbles, got, strict=False))
+from p4native.stf.formats import Format, FormatError, parse_format
+from p4native.stf.frames import Expect, Packet, StfError, parse_frame, parse_named
 
 
 @dataclass(frozen=True)
@@ -205,22 +174,58 @@ DIRECT = {
 }
 
 
-def parse(text: str) -> list[Command]:
-    """Returns all commands of a script, in order. Raises StfError at the first line that is not a
-    command."""
+OTHER_VERBS = ("packet", "expect", "format", "meter_set_rates", "meter_array_set_rates")
+
+
+def parse(text: str, formats: Mapping[str, Format] = MappingProxyType({})) -> list[Command]:
+    """Returns all commands of a script, in order. formats: those that the script may use beside its
+    own. Raises StfError at the first line that is not a command."""
+    known = dict(formats)
     commands = []
-    for number, raw in enumerate(text.splitlines(), 1):
-        words = raw.split("#", 1)[0].split(None, 1)
-        if words:
-            commands.append(_parse_line(number, words[0].lower(), words[1] if words[1:] else ""))
+    for number, verb, rest in _lines(text):
+        if verb == "format":
+            _add_format(known, number, rest)
+        else:
+            commands.append(_parse_line(number, verb, rest, known))
     return commands
 
 
-def _parse_line(line: int, verb: str, rest: str) -> Command:
+def parse_formats(text: str) -> dict[str, Format]:
+    """Returns the formats of a text that consists of `format` lines. Raises StfError."""
+    formats: dict[str, Format] = {}
+    for number, verb, rest in _lines(text):
+        if verb != "format":
+            raise StfError(f"expected `format NAME = PART ...`, found `{verb}`", number)
+        _add_format(formats, number, rest)
+    return formats
+
+
+def _lines(text: str) -> Iterable[tuple[int, str, str]]:
+    """Yields number, first word and rest of each line that is not empty."""
+    for number, raw in enumerate(text.splitlines(), 1):
+        words = raw.split("#", 1)[0].split(None, 1)
+        if words:
+            yield number, words[0].lower(), words[1] if words[1:] else ""
+
+
+def _add_format(formats: dict[str, Format], line: int, text: str) -> None:
+    try:
+        added = parse_format(text)
+    except FormatError as error:
+        raise StfError(str(error), line) from None
+    name = added.name.lower()
+    if name in formats or name in {*DIRECT, *PARSERS, *OTHER_VERBS}:
+        raise StfError(f"`{added.name}` is taken: choose another name for the format", line)
+    formats[name] = added
+
+
+def _parse_line(line: int, verb: str, rest: str, formats: Mapping[str, Format]) -> Command:
     if verb in ("packet", "expect"):
-        return _parse_frame(line, verb, rest)
+        return parse_frame(line, verb, rest, formats)
     if verb in ("meter_set_rates", "meter_array_set_rates"):
         return _parse_rates(line, verb, rest)
+    if verb in formats:
+        return parse_named(line, formats[verb], rest)
     tokens = _Tokens(line, rest)
     command: Command
     if verb in DIRECT:
@@ -231,24 +236,6 @@ def _parse_line(line: int, verb: str, rest: str) -> Command:
         raise StfError(f"unknown command `{verb}`", line)
     tokens.end()
     return command
-
-
-def _parse_frame(line: int, verb: str, rest: str) -> Packet | Expect:
-    words = rest.split(None, 1)
-    if not words or not words[0].isdigit():
-        raise StfError(f"`{verb}` needs a port number", line)
-    data = "".join(words[1].split()).lower() if words[1:] else ""
-    exact = verb == "expect" and data.endswith("$")
-    nibbles = data[:-1] if exact else data
-    allowed = "0123456789abcdef*" if verb == "expect" else "0123456789abcdef"
-    wrong = [c for c in nibbles if c not in allowed]
-    if wrong:
-        raise StfError(f"`{wrong[0]}` is not a hexadecimal digit", line)
-    if verb == "expect":
-        return Expect(line, int(words[0]), nibbles if data else None, exact)
-    if len(nibbles) % 2:
-        raise StfError(f"{len(nibbles)} hexadecimal digits are not whole bytes", line)
-    return Packet(line, int(words[0]), bytes.fromhex(nibbles))
 
 
 def _parse_rates(line: int, verb: str, rest: str) -> SetMeter:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from p4native.stf.frames import Expect
 from p4native.stf.names import Binder
-from p4native.stf.script import Expect
 
 
 def spaced(nibbles: str) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 from p4native.compiler import ast
 from p4native.compiler.typed import Instance
+from p4native.stf.frames import StfError
 from p4native.stf.names import Match
-from p4native.stf.script import StfError
 from p4native.verification.interpreter import Machine
 from p4native.verification.interpreter.tables import RANKED, Entry
 
