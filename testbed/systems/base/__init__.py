@@ -1,16 +1,16 @@
 """What the testbed asks of a system: the class System, and the values with which it answers."""
 
+from agglab.testbed.systems.base.abilities import ALL_REDUCES as ALL_REDUCES
+from agglab.testbed.systems.base.abilities import SHARED_KEYS as SHARED_KEYS
+from agglab.testbed.systems.base.abilities import Abilities as Abilities
+from agglab.testbed.systems.base.abilities import AttackKind as AttackKind
+from agglab.testbed.systems.base.abilities import Counter as Counter
+from agglab.testbed.systems.base.abilities import HostCounter as HostCounter
 from agglab.testbed.systems.base.active_job import ActiveJob as ActiveJob
 from agglab.testbed.systems.base.active_job import Share as Share
 from agglab.testbed.systems.base.agents import Agent as Agent
 from agglab.testbed.systems.base.agents import Choices as Choices
 from agglab.testbed.systems.base.agents import JobChoices as JobChoices
-from agglab.testbed.systems.base.declarations import ALL_REDUCES as ALL_REDUCES
-from agglab.testbed.systems.base.declarations import SHARED_KEYS as SHARED_KEYS
-from agglab.testbed.systems.base.declarations import Abilities as Abilities
-from agglab.testbed.systems.base.declarations import AttackKind as AttackKind
-from agglab.testbed.systems.base.declarations import Counter as Counter
-from agglab.testbed.systems.base.declarations import HostCounter as HostCounter
 from agglab.testbed.systems.base.missing_chunks import MissingChunks as MissingChunks
 from agglab.testbed.systems.base.missing_chunks import Waiting as Waiting
 from agglab.testbed.systems.base.missing_chunks import spans as spans

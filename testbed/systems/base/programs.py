@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agglab.testbed.systems.base.declarations import Counter
+from agglab.testbed.systems.base.abilities import Counter
 
 
 @dataclass(frozen=True)

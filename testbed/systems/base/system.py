@@ -26,9 +26,9 @@ from agglab.testbed.schema.jobs import Finding, Job, stated
 from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.schema.system_names import endpoint_beside
 from agglab.testbed.schema.trust import Trust
+from agglab.testbed.systems.base.abilities import Abilities, AttackKind, Counter, HostCounter
 from agglab.testbed.systems.base.active_job import ActiveJob, Share
 from agglab.testbed.systems.base.agents import Agent, Choices, JobChoices
-from agglab.testbed.systems.base.declarations import Abilities, AttackKind, Counter, HostCounter
 from agglab.testbed.systems.base.missing_chunks import MissingChunks, Waiting
 from agglab.testbed.systems.base.programs import (
     EVERYWHERE,
