@@ -71,9 +71,10 @@ class Silent:
 
 
 @lru_cache(PROGRAMS_KEPT)
-def native(json: Path) -> CompiledProgram:
-    """Returns the program in a BMv2 JSON file, compiled to native code once."""
-    return CompiledProgram(json)
+def native(json: Path, quick: bool = False) -> CompiledProgram:
+    """Returns the program in a BMv2 JSON file, compiled to native code once. quick: as
+    CompiledProgram has it."""
+    return CompiledProgram(json, quick=quick)
 
 
 def try_scenario(scenario: Scenario, program: Program) -> Trial:
@@ -112,10 +113,12 @@ def findings(resolved: ResolvedScenario, ended: Simulation) -> tuple[Finding, ..
 
 
 def simulate(
-    resolved: ResolvedScenario, prepared: Prepared, wanted: Wanted = NOTHING
+    resolved: ResolvedScenario, prepared: Prepared, wanted: Wanted = NOTHING, quick: bool = False
 ) -> Simulation:
-    """Runs a scenario. wanted: what is recorded of its switches."""
-    programs = {switch: native(program.json) for switch, program in prepared.programs.items()}
+    """Runs a scenario. wanted: what is recorded of its switches. quick: whether their programs are
+    compiled with less optimisation, as CompiledProgram has it."""
+    jsons = {switch: program.json for switch, program in prepared.programs.items()}
+    programs = {switch: native(json, quick) for switch, json in jsons.items()}
     graph, silent = resolved.graph, cast(Any, Silent())
     with VirtualBackend(
         graph, resolved.seed, programs, limit_ns=LIMIT_NS, wanted=wanted

@@ -108,17 +108,18 @@ class Experiment:
     def reload(self, backend: Backend, prepared: Prepared) -> None:
         """Gives the switches other programs, which they have when they are next reprogrammed."""
         self.prepared = prepared
-        for switch, program in self._loadable().items():
+        for switch, program in self._loadable(quick=True).items():
             backend.set_program(switch, program)
 
-    def _loadable(self) -> dict[str, Any]:
-        """Returns the programs of the switches in the form that the backend takes."""
+    def _loadable(self, quick: bool = False) -> dict[str, Any]:
+        """Returns the programs of the switches in the form that the backend takes. quick: whether
+        somebody waits for them, so that they are compiled with less optimisation if that can be."""
         log = self.resolved.scenario.switch.log
         if self.resolved.virtual:
             from agglab.testbed.virtual import Wanted, built
 
             jsons = {switch: program.json for switch, program in self.programs.items()}
-            return dict(built(jsons, Wanted(level=log).detail))
+            return dict(built(jsons, Wanted(level=log).detail, quick))
         from agglab.testbed.real.targets import choose
 
         return {

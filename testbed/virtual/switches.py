@@ -48,11 +48,12 @@ class CompiledProgram:
     """A compiled program that any number of switches run. Its tables, counters and registers are
     found by the last part of their names."""
 
-    def __init__(self, json: Path, detail: Detail = Detail.NOTHING) -> None:
-        """detail: what instances of the program say about each packet."""
+    def __init__(self, json: Path, detail: Detail = Detail.NOTHING, quick: bool = False) -> None:
+        """detail: what instances of the program say about each packet. quick: whether to compile it
+        in a quarter of the time, because only a few thousand packets will come."""
         self.program = Program.read(json)
         # A trace costs much more time for each packet than optimised code would save.
-        self._library = native_library(self.program, detail, quick=detail is Detail.TRACE)
+        self._library = native_library(self.program, detail, quick or detail is Detail.TRACE)
         self._places: dict[tuple[str, str], Place] = {}
         self._encoded: dict[tuple[object, ...], Encoded] = {}
 
@@ -94,10 +95,12 @@ class CompiledProgram:
         return place
 
 
-def built(jsons: Mapping[str, Path], detail: Detail = Detail.NOTHING) -> dict[str, CompiledProgram]:
-    """Returns the compiled program of every switch. Each program is built once. detail: what the
-    programs say about each packet."""
-    made = {json: CompiledProgram(json, detail) for json in dict.fromkeys(jsons.values())}
+def built(
+    jsons: Mapping[str, Path], detail: Detail = Detail.NOTHING, quick: bool = False
+) -> dict[str, CompiledProgram]:
+    """Returns the compiled program of every switch. Each program is built once. detail, quick: as
+    CompiledProgram has them."""
+    made = {json: CompiledProgram(json, detail, quick) for json in dict.fromkeys(jsons.values())}
     return {switch: made[json] for switch, json in jsons.items()}
 
 

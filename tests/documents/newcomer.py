@@ -9,9 +9,13 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import needs
 from pages import ROOT, TOOLCHAIN
 from reviewed import SWEEP
 from trials import ROOT_USER
@@ -78,6 +82,24 @@ class Newcomer:
         names = dict(zip(("A", "B", "SWEEP"), [*runs, *sweeps], strict=False))
         places = {name: str(path.relative_to(self.clone)) for name, path in names.items()}
         return {**places, "PACK": "pack.agglab.zip"}
+
+
+@contextmanager
+def arrived(user: str) -> Iterator[Newcomer]:
+    """Yields a user with a clone that is set up."""
+    needs.require("make", "mn", "openssl", "setpriv")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        place, home = Path(folder) / "agglab", Path(folder) / "home"
+        place.mkdir()
+        home.mkdir()
+        clone(place)
+        give_to(Path(folder), user)
+        reader = Newcomer(user, place, home)
+        if reader.run(".venv/bin/python -c 'import numpy'").returncode != 0:
+            reader_may = f"a checkout that the user {user} may read"
+            needs.skip_lacking(reader_may, "move it out of private folders")
+        yield reader
 
 
 def _block(page: Path, start: str) -> str:

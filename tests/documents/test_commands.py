@@ -4,18 +4,14 @@ AGGLAB_DOCUMENTS=long also runs those that take minutes."""
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import needs
 import pytest
-from newcomer import IS_LONG, LIMIT_S, Newcomer, clone, give_to
+from newcomer import IS_LONG, LIMIT_S, Newcomer, arrived
 from trials import ORDINARY_USER, ROOT_USER, Trial, is_on_real_links, trials
 
 pytestmark = pytest.mark.root
@@ -28,30 +24,13 @@ FAULT = re.compile(r": (command )?not found$|^Traceback \(most recent", re.MULTI
 @pytest.fixture(scope="module")
 def root() -> Iterator[Newcomer]:
     with arrived(ROOT_USER) as reader:
+        reader.prepare()
         yield reader
 
 
 @pytest.fixture(scope="module")
 def nobody() -> Iterator[Newcomer]:
     with arrived(ORDINARY_USER) as reader:
-        yield reader
-
-
-@contextmanager
-def arrived(user: str) -> Iterator[Newcomer]:
-    """Yields a user with a clone that is set up and has the files that the documents name."""
-    needs.require("make", "mn", "openssl", "setpriv")
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        place, home = Path(folder) / "agglab", Path(folder) / "home"
-        place.mkdir()
-        home.mkdir()
-        clone(place)
-        give_to(Path(folder), user)
-        reader = Newcomer(user, place, home)
-        if reader.run(".venv/bin/python -c 'import numpy'").returncode != 0:
-            reader_may = f"a checkout that the user {user} may read"
-            needs.skip_lacking(reader_may, "move it out of private folders")
         reader.prepare()
         yield reader
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -82,6 +83,40 @@ def test_libvirt_gets_a_machine_of_its_own_architecture() -> None:
     assert {'machine_type= ["virt"]', 'features= [["acpi"]]'} < more
     assert any(line.startswith("loader= ") for line in more)
     assert set(said["x86_64"]) < set(said["aarch64"])
+
+
+@needs.mark("ruby")
+def test_a_desktop_comes_only_if_it_is_asked_for() -> None:
+    said = {}
+    for asked in ("", "1"):
+        command = ["ruby", "-e", RECORDER, "x86_64", ROOT / "Vagrantfile"]
+        environment = {**os.environ, "VAGRANT_DESKTOP": asked}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        said[asked] = set(done.stdout.splitlines())
+    desktop = said["1"] - said[""]
+    assert said[""] < said["1"] and "gui= [true]" in desktop
+    assert any("/agglab/provision.sh --desktop" in line for line in desktop)
+
+
+def test_provisioning_refuses_what_it_does_not_know() -> None:
+    done = subprocess.run([ROOT / "provision.sh", "--desk"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "usage: provision.sh [--desktop]\n")
+
+
+def test_the_image_is_set_up_as_a_machine_is() -> None:
+    steps = (ROOT / "Containerfile").read_text().splitlines()
+    assert "COPY . ." in steps and any(step.startswith("RUN ./setup.sh ") for step in steps)
+    ignored = (ROOT / ".containerignore").read_text().split()
+    assert {".venv", ".peers", "build", "results"} <= {*ignored}
+
+
+def test_the_development_container_is_the_image() -> None:
+    described = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    built = described["build"]
+    folder = ROOT / ".devcontainer"
+    assert (folder / built["dockerfile"]).resolve() == ROOT / "Containerfile"
+    assert (folder / built["context"]).resolve() == ROOT
+    assert f"WORKDIR {described['workspaceFolder']}" in (ROOT / "Containerfile").read_text()
 
 
 def test_vagrant_runs_the_script_that_sets_machines_up() -> None:

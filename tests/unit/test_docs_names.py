@@ -30,6 +30,7 @@ SUFFIXES = ("py", "c", "h", "p4", "stf", "yaml", "sh", "md")
 THEIRS = re.compile(
     r"mine|my-|path/to|/usr/|/run/|~/|utils/run_exercise|main\.yaml|^p4/bin/|^\.github/workflows/"
     r"|^labs/\d\d-[\w-]+/(?!skeleton|solution)\w+\.(p4|py|yaml)$"  # what a student writes
+    r"|^class/"  # what students hand in
 )
 OF_TESTS = re.compile(r"tests/unit/|(toolchain|systems/\w+)/tests/")
 FOREIGN_FLAGS = {

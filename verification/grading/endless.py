@@ -6,23 +6,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-CONSUMING = ("extract", "extract_VL", "advance", "shift")
-"""The operations of BMv2 JSON that take bytes off the packet, which end at its end."""
-
 
 def circle(description: Mapping[str, Any]) -> list[str]:
     """Returns the states of a parser that follow one another in a circle without taking a byte off
     the packet; empty if there is no such circle. description: the program's BMv2 JSON."""
+    widths = _widths(description)
     for parser in description["parsers"]:
         following = {
             state["name"]: [each["next_state"] or "" for each in state["transitions"]]
             for state in parser["parse_states"]
-            if not any(operation["op"] in CONSUMING for operation in state["parser_ops"])
+            if not any(_takes_bits(operation, widths) for operation in state["parser_ops"])
         }
         for start in following:
             if way := _back_to(start, following):
                 return way
     return []
+
+
+def _widths(description: Mapping[str, Any]) -> dict[str, int]:
+    """Returns how many bits each header has at least: those of its fields with a fixed width."""
+    types = {
+        each["name"]: sum(field[1] for field in each["fields"] if field[1] != "*")
+        for each in description["header_types"]
+    }
+    return {header["name"]: types[header["header_type"]] for header in description["headers"]}
+
+
+def _takes_bits(operation: Mapping[str, Any], widths: Mapping[str, int]) -> bool:
+    """Returns whether an operation takes something off every packet, so that it can be repeated
+    only until the packet's end. A packet may say that it is to be advanced by 0."""
+    given = operation["parameters"][:1]
+    kind, value = (given[0].get("type"), given[0].get("value")) if given else ("", "")
+    if operation["op"] in ("extract", "extract_VL"):
+        return kind != "regular" or widths[value] > 0
+    if operation["op"] == "advance":
+        return bool(kind == "hexstr" and int(value, 16) > 0)
+    return bool(operation["op"] == "shift")
 
 
 def _back_to(start: str, following: Mapping[str, list[str]]) -> list[str]:

@@ -25,7 +25,7 @@ from agglab.verification.grading import (
     submission,
 )
 from agglab.verification.grading.jail import Jail
-from agglab.verification.grading.lab import COMPILES, Case, Lab
+from agglab.verification.grading.lab import COMPILES, UNRUNNABLE, Case, Lab
 from agglab.verification.grading.result import Grade, Judged
 from agglab.verification.grading.sandbox import Limits, Report, Task
 from p4native.common.printable import one_line
@@ -82,7 +82,8 @@ class P4Program:
             binder = Binder(self._program.description)
             return packets.judge(case, self._program.json, binder, self._path)
         except (ProgramError, PipelineError) as error:
-            return Judged(case.id, False, (f"The program cannot be run: {error}.",))
+            why = str(error).rpartition(".json: ")[2]
+            return Judged(case.id, False, (f"{why}.",), remark=UNRUNNABLE.id)
 
 
 class PythonFile:

@@ -20,24 +20,53 @@ COMPILES = "compiles"
 KINDS_OF = {
     ".p4": ("stf", "scenario"),
     ".py": ("python",),
-    ".yaml": ("expect",),
+    ".yaml": ("has", "expect", "broken_by"),
     ".stf": ("mutants",),
 }
 """The keys that say how a case is judged, by the suffix of what is handed in. A case has one."""
 KINDS = tuple(kind for kinds in KINDS_OF.values() for kind in kinds)
-CASE_KEYS = ("id", *KINDS, "settings", "schedules", "registers", "says")
+CASE_KEYS = ("id", *KINDS, "settings", "schedules", "registers", "says", "instead")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What is said instead of a case's diagnosis, if what went wrong shows a certain mistake. when:
+    the values that each symptom may have (symptoms.py names the symptoms)."""
+
+    id: str
+    when: Mapping[str, tuple[str, ...]]
+    says: str
+
+
+UNDROPPED = Remark(
+    "undropped",
+    {"came": ("undropped",)},
+    "The switch should have sent nothing, but the packet left by port 0, where nobody is. Port 0 is"
+    " the value that `egress_spec` begins with. A packet that is to go nowhere has to be dropped on"
+    " every way through the program: `mark_to_drop(standard_metadata)`.",
+)
+LACKING = Remark(
+    "lacking",
+    {},
+    "The program lacks something that Agglab fills in or looks at. Leave the names of tables, their"
+    " keys, actions and parameters as they are in the skeleton. A table that is never applied does"
+    " not get into the compiled program.",
+)
+UNRUNNABLE = Remark("unrunnable", {}, "The program compiles, but the switch cannot run it.")
+GENERAL = (UNDROPPED, LACKING, UNRUNNABLE)
+"""What may be said about any P4 program."""
 
 
 @dataclass(frozen=True)
 class Case:
     """One thing that is judged. says: the diagnosis, in a student's words.
 
-    kind: one of KINDS. path: the file of the case; for `expect`, which judges the student's own
-    scenario, the lab's folder. settings: KEY=VALUE of the scenario.
+    kind: one of KINDS. path: the file of the case; the lab's folder if the student's own scenario
+    is judged. settings: KEY=VALUE of the scenario. keys: which keys the student's scenario needs.
     schedules: how many seeds, from 1 on, the scenario is run with; 0 for the seed that it states.
-    registers: cells such as `sums[0]` that are shown
-    before and after the packet that went wrong.
+    registers: cells such as `sums[0]` that are shown before and after the packet that went wrong.
+    remarks: what may be said instead; the first that fits is.
     """
 
     id: str
@@ -47,6 +76,8 @@ class Case:
     settings: tuple[str, ...] = ()
     schedules: int = 0
     registers: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +117,13 @@ class Lab:
         """The suffix of what is handed in."""
         return Path(self.file).suffix
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """All that can be said to a submission, by the id of the case or remark."""
+        cases = [case for part in self.parts for case in part.cases]
+        remarks = [*GENERAL, *(each for case in cases for each in case.remarks)]
+        return {each.id: each.says for each in remarks} | {case.id: case.says for case in cases}
+
     def wrong(self) -> list[Wrong]:
         """Returns the exercise's typical wrong submissions; none without a file of them. Raises
         ScenarioError."""
@@ -124,7 +162,7 @@ class _Reader:
             self._problem(keys.get("file", root), "file", "is not a file name", " ".join(KINDS_OF))
         self._kinds = KINDS_OF.get(Path(file).suffix, KINDS)
         parts = self._items(keys.get("parts", root), "parts", self._part)
-        self._unique([case.id for part in parts for case in part.cases], root)
+        self._unique([case for part in parts for case in part.cases], root)
         compiles = Part(COMPILES, 1, ())
         title, idea = (self._text(keys, name, root) for name in ("title", "idea"))
         return Lab(self._folder, title, file, idea, (compiles, *parts))
@@ -147,13 +185,40 @@ class _Reader:
             kind,
             self._path(keys, kind, node, path),
             " ".join(self._text(keys, "says", node, path).split()),
-            (*self._settings(keys.get("settings"), f"{path}.settings"), *_expectations(keys)),
+            (
+                *self._settings(keys.get("settings"), f"{path}.settings"),
+                *self._settings(keys.get("broken_by"), f"{path}.broken_by"),
+                *_expectations(keys),
+            ),
             self._whole(keys, "schedules", node, path, 0),
             self._texts(keys.get("registers"), f"{path}.registers"),
+            self._remarks(keys.get("instead"), f"{path}.instead", kind),
+            self._texts(keys.get("has"), f"{path}.has"),
         )
 
+    def _remarks(self, node: Node | None, path: str, kind: str) -> tuple[Remark, ...]:
+        if kind != "stf":
+            if node is not None:
+                self._problem(node, path, "is only for cases with packets", "stf")
+            return ()
+        own = () if node is None else self._items(node, path, self._remark)
+        return (*own, UNDROPPED)
+
+    def _remark(self, node: Node, path: str) -> Remark:
+        keys = self._mapping(node, path, ("id", "when", "says"))
+        when = keys.get("when", node)
+        if when is node or not isinstance(when, document.Mapping) or not when.entries:
+            self._problem(when, f"{path}.when", "is not a mapping of symptoms", "{came: nothing}")
+            return Remark("", {}, "")
+        values = {
+            name.text: self._texts(value, f"{path}.when.{name.text}")
+            for name, value in when.entries
+        }
+        says = " ".join(self._text(keys, "says", node, path).split())
+        return Remark(self._text(keys, "id", node, path), values, says)
+
     def _path(self, keys: Mapping[str, Node], kind: str, node: Node, path: str) -> Path:
-        if kind == "expect" or kind not in keys:
+        if kind in KINDS_OF[".yaml"] or kind not in keys:
             return self._folder
         given = self._folder / self._text(keys, kind, node, path)
         if not given.is_file():
@@ -212,9 +277,11 @@ class _Reader:
             return default
         return number
 
-    def _unique(self, ids: Sequence[str], root: Node) -> None:
+    def _unique(self, cases: Sequence[Case], root: Node) -> None:
+        remarks = [each for case in cases for each in case.remarks if each not in GENERAL]
+        ids = [*(case.id for case in cases), *(each.id for each in (*remarks, *GENERAL))]
         for name in {name for name in ids if ids.count(name) > 1}:
-            self._problem(root, "parts", f"two cases have the id {name}")
+            self._problem(root, "parts", f"two cases or remarks have the id {name}")
 
     def _problem(self, node: Node, path: str, message: str, allowed: str = "") -> None:
         self.problems.append(Problem(node.where, path, message, allowed))

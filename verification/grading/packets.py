@@ -3,13 +3,14 @@ that showed it: what was sent, what had to come, and what came."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agglab.testbed.base.command_lines import launcher, path_on_a_shell
-from agglab.verification.grading.lab import Case
+from agglab.verification.grading import symptoms
+from agglab.verification.grading.lab import LACKING, Case
 from agglab.verification.grading.result import Judged
+from agglab.verification.grading.symptoms import Sent
 from p4native.common.files import read_bytes
 from p4native.stf import (
     Binder,
@@ -23,22 +24,9 @@ from p4native.stf import (
     parse,
 )
 from p4native.stf.described import described, described_nibbles, differing
-from p4native.switch import Pipeline, PipelineError
+from p4native.switch import Pipeline
 
-Frames = list[tuple[int, bytes]]
 LINES_MAX = 12
-
-
-@dataclass(frozen=True)
-class Sent:
-    """One packet of a script. came: what the program sent because of it. before, after: the cells
-    that the case names."""
-
-    port: int
-    frame: bytes
-    came: Frames
-    before: Mapping[str, int]
-    after: Mapping[str, int]
 
 
 class Watched(Library):
@@ -65,21 +53,27 @@ def judge(case: Case, json: Path, binder: Binder, program: Path) -> Judged:
     commands = parse(read_bytes(case.path).decode(errors="replace"))
     files = f"{path_on_a_shell(program)} {path_on_a_shell(case.path)}"
     replay = f"{launcher('p4native-stf')} {files}"
-    pipeline = Pipeline.load(json)
+    pipeline = Pipeline.load(json, quick=True)
     try:
         switch = Watched(pipeline, list(_cells(case, binder)))
         run = Run(binder, switch)
         run.execute(commands)
     except StfError as error:
-        lacking = f"{case.path.name}, line {error.line}: {error}"
-        return Judged(case.id, False, (f"The program lacks what the test uses: {lacking}.",))
-    except PipelineError as error:
-        return Judged(case.id, False, (f"The program cannot be run: {error}.",))
+        lacking = f"{case.path.name}, line {error.line}: {error}."
+        return Judged(case.id, False, (lacking,), remark=LACKING.id)
     finally:
         pipeline.close()
     if not run.failures:
         return Judged(case.id, True)
-    return Judged(case.id, False, tuple(_story(commands, switch, run, binder)), None, replay)
+    first = _first(commands, switch.sent, run.mismatches)
+    if first is None:
+        lines = "\n".join(run.failures).splitlines()[:LINES_MAX]
+        return Judged(case.id, False, tuple(lines), None, replay)
+    packet, wrong = first
+    sent = switch.sent[packet]
+    story = tuple(_story(packet, sent, wrong, binder))
+    remark = symptoms.remark(case, symptoms.of(sent, wrong, binder))
+    return Judged(case.id, False, story, None, replay, remark)
 
 
 def _cells(case: Case, binder: Binder) -> Iterator[tuple[str, str, int]]:
@@ -92,15 +86,9 @@ def _cells(case: Case, binder: Binder) -> Iterator[tuple[str, str, int]]:
             continue  # a program may have other registers than the solution
 
 
-def _story(commands: Sequence[Command], switch: Watched, run: Run, binder: Binder) -> Iterator[str]:
-    """Yields lines about the first packet after which something else came than expected. If a check
-    of a cell failed, yields the script's own words."""
-    first = _first(commands, switch.sent, run.mismatches)
-    if first is None:
-        yield from "\n".join(run.failures).splitlines()[:LINES_MAX]
-        return
-    packet, wrong = first
-    sent = switch.sent[packet]
+def _story(packet: int, sent: Sent, wrong: Mismatch, binder: Binder) -> Iterator[str]:
+    """Yields lines about the first packet after which something else came than expected. packet:
+    how many packets came before it."""
     if packet:
         yield f"After {packet} packet{'s' * (packet > 1)}:"
     yield f"  sent to port {sent.port}: {described(binder, sent.frame)}"
@@ -131,8 +119,9 @@ def _first(
     commands: Sequence[Command], sent: Sequence[Sent], mismatches: Sequence[Mismatch]
 ) -> tuple[int, Mismatch] | None:
     """Returns the mismatch that shows first, with the number of the packet that shows it; None if
-    there is none. A packet that came belongs to the packet that caused it, and an expected one at
-    the latest to the packet before it in the script."""
+    there is none. Of those that one packet shows, one that lacks something goes first. A packet
+    that came belongs to the packet that caused it, and an expected one at the latest to the packet
+    before it in the script."""
     places: dict[int, list[int]] = {}
     causes: dict[int, list[int]] = {}
     packets = 0
@@ -148,4 +137,4 @@ def _first(
         numbers = [causes[wrong.port][wrong.number]] if wrong.frame is not None else []
         numbers += [places[wrong.port][wrong.number]] if wrong.expect is not None else []
         shown.append((min(numbers), wrong))
-    return min(shown, key=lambda each: each[0], default=None)
+    return min(shown, key=lambda each: (each[0], each[1].expect is None), default=None)

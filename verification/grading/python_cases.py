@@ -57,7 +57,10 @@ class Channel:
             raise Gone(f"Your code had not returned after {ANSWER_S:.0f} s.") from None
         except (EOFError, OSError):
             raise Gone("Your code ended the program, or used too much memory or time.") from None
-        except (ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
+        except (
+            *(ValueError, TypeError, KeyError, OverflowError, AttributeError),
+            *(RecursionError, MemoryError),
+        ) as error:
             raise Gone(f"Your code gave an answer that is no value: {error}.") from None
         raise raised
 

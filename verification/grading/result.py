@@ -12,13 +12,20 @@ from agglab.verification.grading.lab import COMPILES, Lab, Part
 @dataclass(frozen=True)
 class Judged:
     """The verdict on one case. story: lines about what went wrong. seed: of the schedule that went
-    wrong. replay: the command that shows it again."""
+    wrong. replay: the command that shows it again. remark: the id of what is said instead of the
+    case's own diagnosis; empty if nothing is."""
 
     case: str
     passed: bool
     story: tuple[str, ...] = ()
     seed: int | None = None
     replay: str = ""
+    remark: str = ""
+
+    @property
+    def message(self) -> str:
+        """The id of what is said to it if it is not passed."""
+        return self.remark or self.case
 
     def line(self) -> str:
         return json.dumps(asdict(self))
@@ -75,9 +82,9 @@ class Grade:
     def said_to(self, case: str) -> str:
         """Returns what the exercise says to a submission that a case does not pass; empty for a
         case that does not exist."""
-        says = {each.id: each.says for part in self.lab.parts for each in part.cases}
         verb = "does not compile" if self.lab.kind == ".p4" else "cannot be used"
-        return {**says, COMPILES: f"{self.lab.file} {verb}."}.get(case, "")
+        texts = {**self.lab.texts, COMPILES: f"{self.lab.file} {verb}."}
+        return texts.get(self.verdict(case).message, "")
 
     def verdict(self, case: str) -> Judged:
         """Returns the verdict on a case, also if it was not judged."""

@@ -19,6 +19,7 @@ from agglab.testbed.results.metrics import compute
 from agglab.testbed.run.outcome import Outcome
 from agglab.testbed.run.programs.prepare import Prepared, compile_points
 from agglab.testbed.scenario import Scenario, ScenarioError, load, resolve
+from agglab.testbed.schema import document
 from agglab.testbed.schema.expectations import Expectation
 from agglab.testbed.virtual import NOTHING, Wanted
 from agglab.verification.explore.shrink import shrink
@@ -66,19 +67,45 @@ def judge(case: Case, program: Path, path: Path, is_told: bool = True) -> Judged
 
 
 def judge_scenario(case: Case, copy: Path, folder: Path) -> Judged:
-    """Judges the student's scenario, in the file `copy`, by a case's expectations. folder: for
-    the results, which are not kept."""
-    settings = [*case.settings, VIRTUAL]
+    """Judges the student's scenario, in the file `copy`: by the keys that it has, by a case's
+    expectations, or by whether its own expectations notice that the experiment is broken. folder:
+    for the results, which are not kept."""
+    if case.kind == "has":
+        lacking = tuple(f"There is no `{key}`." for key in case.keys if not _has(copy, key))
+        return Judged(case.id, not lacking, lacking)
     try:
-        suite = load(copy, settings, case.path)
-        testbed.run(suite, folder / case.id, settings, io.StringIO(), processes=1)
+        reasons = _reasons(case, copy, folder)
     except (CompileError, ScenarioError, MachineLacks) as error:
         lines = str(error).replace(f"{copy.parent}/", "").splitlines()
         return Judged(case.id, False, tuple(map(one_line, lines[:REASONS_MAX])))
+    if case.kind == "broken_by":
+        unnoticed = f"With {', '.join(case.settings)}, your scenario passes as it did before."
+        return Judged(case.id, bool(reasons), () if reasons else (unnoticed,))
+    return Judged(case.id, not reasons, reasons)
+
+
+def _reasons(case: Case, copy: Path, folder: Path) -> tuple[str, ...]:
+    """Runs the student's scenario with a case's settings, and returns why it does not pass; empty
+    if it passes. Raises CompileError, ScenarioError and MachineLacks."""
+    settings = [*case.settings, VIRTUAL]
+    suite = load(copy, settings, case.path)
+    testbed.run(suite, folder / case.id, settings, io.StringIO(), processes=1)
     (metrics,) = (folder / case.id).glob("*/latest/metrics.json")
     shown = json.loads(metrics.read_text())
-    reasons = () if shown["ok"] else (one_line(shown["reason"]),)
-    return Judged(case.id, not reasons, reasons)
+    return () if shown["ok"] else (one_line(shown["reason"]),)
+
+
+def _has(scenario: Path, key: str) -> bool:
+    """Returns whether a scenario has a key such as `sweep: topology.workers`: colons lead into
+    mappings."""
+    node = document.read_file(scenario)
+    for name in key.split(": "):
+        entries = node.entries if isinstance(node, document.Mapping) else ()
+        inner = [value for each, value in entries if each.text == name]
+        if not inner:
+            return False
+        node = inner[0]
+    return True
 
 
 def _seeded(scenario: Scenario, schedules: int) -> Iterator[Scenario]:
@@ -90,7 +117,7 @@ def _seeded(scenario: Scenario, schedules: int) -> Iterator[Scenario]:
 def show(scenario: Scenario, programs: Prepared, wanted: Wanted = NOTHING) -> Shown:
     """Runs a scenario and judges it as `agglab run` does."""
     resolved = resolve(scenario)
-    ended = simulate(resolved, _everywhere(programs, scenario), wanted)
+    ended = simulate(resolved, _everywhere(programs, scenario), wanted, quick=True)
     dropped = dict(ended.dropped)
     if ended.measured is None:
         assert ended.broke_off is not None

@@ -36,12 +36,14 @@ GENERATED = "switch"
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of one submission. cpu_s, memory_bytes: of each of its processes."""
+    """The limits of one submission. cpu_s, memory_bytes: of each of its processes. folder_bytes: of
+    all its files together."""
 
     cpu_s: int = 60
     wall_s: int = 180
     memory_bytes: int = 3 << 30
     file_bytes: int = 64 << 20
+    folder_bytes: int = 512 << 20
     processes: int = 256
 
 
@@ -161,7 +163,7 @@ def _gate(parent: int, task: Task, folder: Path, limits: Limits, write: int) -> 
     try:
         os.setsid()
         kernel.die_with_parent(parent)
-        isolate(task.hidden)
+        isolate(task.hidden, folder, limits.folder_bytes)
         _end_as(lambda: _end_as(lambda: _judge(task, folder, limits, write), write), write)
     except BaseException:
         traceback.print_exc()
@@ -180,12 +182,15 @@ def _end_as(child: Callable[[], NoReturn], write: int) -> NoReturn:
     os._exit(code if code >= 0 else 128 - code)
 
 
-def isolate(hidden: Sequence[Path]) -> bool:
-    """Moves this process into new namespaces, in which the hidden files are empty. Its next child
-    is the first process of the new pid namespace. Returns whether the kernel allows that; without
-    it, the limits still hold."""
+def isolate(hidden: Sequence[Path], folder: Path, folder_bytes: int) -> bool:
+    """Moves this process into new namespaces, in which the hidden files are empty, and the folder
+    is in memory, has room for so many bytes, and is gone when the processes are. Its next child is
+    the first process of the new pid namespace. Returns whether the kernel allows that; without it,
+    the other limits still hold."""
     try:
         kernel.enter_namespaces(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWPID)
+        options = f"size={folder_bytes},mode=700"
+        kernel.mount("tmpfs", str(folder), "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
         for path in hidden:
             kernel.mount(os.devnull, str(path), "none", kernel.MS_BIND)
     except OSError:

@@ -17,7 +17,7 @@ PATH_KEYS = ("program", "entries", "worker", "script", "file", "compiler", "targ
 """The keys of a scenario whose values name files, code or programs."""
 _BLANK = r"(?:[ \t\f\v]|/\*.*?\*/)*"
 _DIRECTIVE = re.compile(
-    rf"(?:^|\*/){_BLANK}(?:#|%:){_BLANK}(?P<verb>include_next|include|import|embed)\b"
+    rf"(?:^|\*/){_BLANK}(?:#|%:){_BLANK}(?P<verb>include_next|include|import|embed|line|\d+)\b"
     rf"{_BLANK}(?P<operand>[^\n]*)",
     re.MULTILINE | re.DOTALL,
 )
@@ -56,7 +56,8 @@ def check(content: bytes, kind: str) -> None:
 
 
 def _check_includes(text: str) -> None:
-    """Raises Refused for every include but those of the language's own files. It reads trigraphs
+    """Raises Refused for every include but those of the language's own files, and for directives by
+    which the compiler takes its lines for those of another file. It reads trigraphs
     and continued lines as the C preprocessor does. It does not ask what is a comment or a text, so
     that no trick with quotes hides an include; an include within a comment is refused, too."""
     for trigraph, character in _TRIGRAPHS.items():
@@ -64,6 +65,11 @@ def _check_includes(text: str) -> None:
     text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
     text = _CONTINUED.sub("", text)
     for directive in _DIRECTIVE.finditer(text):
+        if directive["verb"] == "line" or directive["verb"].isdecimal():
+            raise Refused(
+                f"The program has the directive {quote(directive[0].strip())}, with which errors "
+                "show lines of other files. A submission needs none."
+            )
         if directive["verb"] != "include" or not _ALLOWED.match(directive["operand"]):
             raise Refused(
                 f"The program includes {quote(directive['operand'].strip())}. A submission is one "

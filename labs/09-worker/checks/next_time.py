@@ -15,5 +15,7 @@ def check(student):
     first = worker.next_time()
     assert first == 20, f"chunk 1 was sent at 0 and chunk 2 at 7, but next_time() is {first}"
     worker.received(1)
+    first = worker.next_time()
+    assert first == 27, f"chunk 2 was sent at 7, but next_time() is {first}"
     worker.received(2)
     assert worker.next_time() is None, "next_time() is not None although every chunk has its result"

@@ -15,3 +15,9 @@ def check(student):
     worker.due(50)
     early = list(worker.due(69))
     assert early == [], f"chunk 1 was sent at 50, but due(69) returned {early}"
+    worker = student.Recovery(3, 2, 20)
+    worker.due(0)
+    worker.received(0)
+    worker.due(7)
+    sent = list(worker.due(20))
+    assert sent == [1], f"chunk 1 was sent at 0 and chunk 2 at 7, but due(20) returned {sent}"

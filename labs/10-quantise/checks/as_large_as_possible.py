@@ -9,3 +9,7 @@ def check(student):
             assert total >= 2**31, (
                 f"scale_for({largest}, {workers}) is {scale}, but twice that would fit as well"
             )
+    scale = student.scale_for(2.0**31 - 1, 1)
+    assert scale == 1, (
+        f"scale_for(2^31 - 1, 1) is {scale}, but with 1 the sum is 2^31 - 1, which fits"
+    )

@@ -25,11 +25,13 @@ WRONG = [(lab, wrong) for lab in LABS for wrong in lab.wrong()]
 
 
 def failed(lab: Lab, path: Path, folder: Path, asked: list[Case] | None = None) -> Iterator[str]:
-    """Yields the cases that a submission fails, in their order. Each is judged when it is asked
-    for. folder: for files. asked: the cases that are judged; all by default. What is judged here is
+    """Yields what a submission is told for each case that it fails, in their order: the id of the
+    case, or of the remark that is made instead. Each is judged when it is asked for. folder: for
+    files. asked: the cases that are judged; all by default. What is judged here is
     Agglab's own, so it is trusted: a jail for Python is not needed."""
     subject = SUBJECTS[lab.kind](Submission(lab, path, path, folder, is_trusted=True))
     assert subject.compiles().passed, f"{path} does not compile"
     for case in cases(lab) if asked is None else asked:
-        if not subject.judge(case).passed:
-            yield case.id
+        judged = subject.judge(case)
+        if not judged.passed:
+            yield judged.message

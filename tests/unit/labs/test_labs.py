@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from exercises import LABS, WRONG, cases, failed
 
-from agglab.verification.grading.lab import Case, Lab
+from agglab.verification.grading.lab import GENERAL, Case, Lab
 from agglab.verification.grading.wrong import Wrong
 
 RUNS = [(lab, case) for lab in LABS for case in cases(lab) if case.kind == "scenario"]
@@ -34,10 +34,16 @@ def test_there_are_exercises() -> None:
 def test_an_exercise_is_complete(lab: Lab) -> None:
     hints = [lab.folder / f"hints/{number}.md" for number in (1, 2, 3)]
     assert all(path.is_file() for path in (*hints, lab.folder / "README.md"))
-    assert len(lab.wrong()) >= 5
+    assert len(lab.wrong()) >= 10
     assert 8 <= lab.points <= 10
     assert "TODO" in handed_in(lab, "skeleton").read_text()
     assert "TODO" not in handed_in(lab, "solution").read_text()
+
+
+@pytest.mark.parametrize("lab", LABS, ids=name)
+def test_every_remark_is_made_on_a_wrong_submission(lab: Lab) -> None:
+    remarks = {each.id for case in cases(lab) for each in case.remarks if each not in GENERAL}
+    assert remarks - {wrong.meets for wrong in lab.wrong()} == set()
 
 
 @pytest.mark.parametrize("lab", LABS, ids=name)
@@ -45,7 +51,7 @@ def test_every_file_of_a_case_is_used(lab: Lab) -> None:
     kinds = ("packets/*.stf", "runs/*.yaml", "checks/*.py")
     files = [path for kind in kinds for path in lab.folder.glob(kind)]
     there = {path for path in files if path.suffix != ".py" or "def check(" in path.read_text()}
-    assert {case.path for case in cases(lab) if case.kind != "expect"} == there
+    assert {case.path for case in cases(lab) if case.path != lab.folder} == there
 
 
 @pytest.mark.long(but=["03-bitmap", "09-worker", "11-figure"])

@@ -54,7 +54,7 @@ def test_the_table_of_exercises_is_whole() -> None:
 def test_the_table_of_mistakes_is_whole() -> None:
     rows = [f"| {lab.name} | {wrong.name} | {wrong.meets} |" for lab, wrong in WRONG]
     assert TEACHER.splitlines()[-len(rows) - 2 :] == [
-        "| exercise | mistake (`wrong.yaml`) | case |",
+        "| exercise | mistake (`wrong.yaml`) | message |",
         "|---|---|---|",
         *rows,
     ]
@@ -80,7 +80,7 @@ def test_the_commands_of_the_course_lead_to_a_grade(tmp_path: Path) -> None:
     assert all(lab.name in said[0] for lab in LABS)
     assert (tmp_path / "03-bitmap/bitmap.p4").is_file()
     (bitmap,) = (lab for lab in LABS if lab.name == "03-bitmap")
-    assert bitmap.parts[1].cases[0].says in said[2]
+    assert bitmap.texts["no-bits-kept"] in said[2]
     assert (bitmap.folder / "hints/1.md").read_text().strip() in said[3]
 
 

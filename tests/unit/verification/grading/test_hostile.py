@@ -74,6 +74,21 @@ def test_no_other_file_is_included(text: str) -> None:
         submission.check(f"{text}\n{solution(ECHO)}".encode(), ".p4")
 
 
+LINES = {
+    "of a password file": '#line 1 "/etc/shadow"',
+    "without the word": '# 1 "/etc/shadow"',
+    "from a macro": '#define FILE 1 "/etc/shadow"\n#line FILE',
+    "after a comment": '/* a */ %: line 1 "/etc/shadow"',
+    "a continued line": '#li\\\nne 1 "/etc/shadow"',
+}
+
+
+@pytest.mark.parametrize("text", LINES.values(), ids=list(LINES))
+def test_no_error_shows_a_line_of_another_file(text: str) -> None:
+    with pytest.raises(submission.Refused, match="show lines of other files"):
+        submission.check(f"{text}\nwrong\n{solution(ECHO)}".encode(), ".p4")
+
+
 def test_a_search_for_comments_that_never_end_ends(tmp_path: Path) -> None:
     path = written(tmp_path, "/*\n" * 80_000)
     assert graded(path, limits=Limits(cpu_s=2, wall_s=20)).points == 0
@@ -117,6 +132,11 @@ LOOPS = {
     "for some packets": (
         "transition more; } state more { transition select(hdr.question.slot) {"
         " 0xee: less; default: accept; } } state less { transition more;"
+    ),
+    "by nothing": "transition more; } state more { packet.advance(0); transition more;",
+    "by what the packet says": (
+        "transition more; } state more { packet.advance((bit<32>)hdr.question.slot);"
+        " transition more;"
     ),
 }
 
@@ -219,6 +239,20 @@ PYTHON = {
     ),
     "writes beside the solution": (
         f"def double(value):\n    open({str(DOUBLE / 'left')!r}, 'w')\n    return 0"
+    ),
+    "answers in the grader's words": (
+        "import os\ndef double(value):\n"
+        '    raw = b\'["raised", ["x", "y", Infinity]]\'\n'
+        "    os.write(3, len(raw).to_bytes(4, 'big') + raw)\n    return 2 * value"
+    ),
+    "answers before it is asked": (
+        "import os\nraw = b'[\"returned\", 2]'\n"
+        "os.write(3, (len(raw).to_bytes(4, 'big') + raw) * 50)\ndef double(value): return 0"
+    ),
+    "kills its group": "import os\ndef double(value):\n    os.kill(0, 9)\n    os.killpg(0, 9)",
+    "fills its folder": (
+        "def double(value):\n    for n in range(100):\n"
+        "        open(f'/tmp/{n}', 'wb').write(bytes(1 << 20))\n    return 2 * value"
     ),
     "uses the network": (
         "import socket\ndef double(value):\n    socket.create_connection(('127.0.0.1', 22))\n"

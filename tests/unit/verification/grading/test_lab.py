@@ -59,7 +59,10 @@ MISTAKES = {
     "stf: one": ("python: one", "has 0 of the keys that say how a case is judged"),
     "stf: one.stf,": ("stf: one.stf, stf2: x,", "parts[0].cases[0].stf2: unknown key"),
     "says: It says so.": ("says: ''", "parts[0].cases[0].says: is not a text"),
-    "  - {id": ("  - {id: one, stf: one.stf, says: x}\n  - {id", "two cases have the id one"),
+    "  - {id": (
+        "  - {id: one, stf: one.stf, says: x}\n  - {id",
+        "two cases or remarks have the id one",
+    ),
     "idea: An idea.": ("idea: An idea.\npart: 1", "part: unknown key, did you mean 'parts'?"),
 }
 

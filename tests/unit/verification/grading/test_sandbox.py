@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import needs
 import pytest
 from waiting import until
 
@@ -153,3 +154,17 @@ def test_what_a_killed_grader_leaves_is_removed_by_the_next(tmp_path: Path) -> N
         return not left.exists()
 
     until(removed, "the folder is removed")
+
+
+@needs.mark("network namespaces")
+def test_many_files_do_not_fill_the_disk(folder: Path) -> None:
+    def fill(own: Path, report: Report) -> None:
+        try:
+            for number in range(8):
+                (own / str(number)).write_bytes(bytes(1 << 20))
+        except OSError as error:
+            report(Judged(os.strerror(error.errno or 0), False))
+
+    came = ended(fill, Limits(folder_bytes=4 << 20))
+    assert [each.case for each in came.judged] == ["No space left on device"]
+    assert not list(folder.iterdir())
