@@ -63,7 +63,7 @@ class NativeEndpoint:
         self.state, self.peers = state, tuple(peers)
         self.outbox, self.longest_bytes = outbox, longest_bytes
         self._take, self._poll = getattr(native, f"{name}_take"), getattr(native, f"{name}_poll")
-        self._begin = getattr(native, f"{name}_begin", None)
+        self._begin: Any = getattr(native, f"{name}_begin", None)
         self._queue: NDArray[np.uint32] = np.zeros(queue_rows, np.uint32)
         head = self.head = Head.from_address(state.address)
         head.take, head.poll = map(address_of, (self._take, self._poll))
@@ -93,7 +93,7 @@ class NativeEndpoint:
         head.recoveries, head.paths = ctypes.addressof(self._kept), self.paths
         head.recovery_count = head.path_count = count
         head.pendings, head.pending_stride = packets, packets.itemsize
-        head.pending_rows, head.attempt_offset = packets.size, (header.fields or {})["attempt"][1]
+        head.pending_rows, head.attempt_offset = packets.size, _offset(header, "attempt")
         head.rows_are_slots = rows_are_slots
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
@@ -189,6 +189,11 @@ class NativeServer(NativeEndpoint):
 
     def finish(self) -> None:
         """Does nothing, because a server has no result."""
+
+
+def _offset(record: np.dtype, field: str) -> int:
+    assert record.fields
+    return record.fields[field][1]
 
 
 def address_of(function: Any) -> int:

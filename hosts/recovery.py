@@ -137,4 +137,4 @@ class Recovery(Structure):
     @property
     def answered_after(self) -> NDArray[np.int64]:
         """A histogram of the times from a packet's first sending to its answer (histogram.py)."""
-        return np.frombuffer(self.latencies, np.uint32).astype(np.int64)
+        return np.frombuffer(memoryview(self.latencies), np.uint32).astype(np.int64)

@@ -107,7 +107,7 @@ class LibraServer(NativeServer):
     def _round_of(self, capacity: int, chunks_max: int, groups: int) -> Round:
         workers, lanes = self.job.workers, self.job.lanes
         chunks = workers * chunks_max
-        arrays = {
+        arrays: dict[str, NDArray] = {
             "keys": np.zeros(capacity, np.uint64),
             "values": np.zeros(capacity, np.uint32),
             "counts": np.zeros(capacity, np.uint16),

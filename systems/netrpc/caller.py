@@ -58,7 +58,8 @@ class Caller(NativeEndpoint):
         self.calls: NDArray[np.void] = rows.calls[first:last]
         self.calls["sequence"] = (window.first_sequence - 1) % 2**32
         self._answers = rows.answers[first:last]
-        outbox = Outbox(*(column[first:last] for column in rows.outbox[:3]))
+        frames, lengths, peers, _ = rows.outbox
+        outbox = Outbox(frames[first:last], lengths[first:last], peers[first:last])
         state = CallerState(
             job=window.job,
             peer=window.peer,

@@ -36,10 +36,10 @@ static void ask(struct ps_server *s, uint32_t row)
 	s->asked[row] = WANTED | ON_QUEUE;
 }
 
-/* Returns how many chunks of the round belong to this server. */
-static uint32_t own_chunks(const struct ps_server *s, uint32_t chunks)
+/* Whether all chunks of the round that belong to this server are summed. */
+static int complete_round(const struct ps_server *s)
 {
-	return (chunks - s->index + s->common.servers - 1) / s->common.servers;
+	return s->common.endpoint.chunks_done == s->common.endpoint.chunks;
 }
 
 static void tell(struct ps_server *s, uint32_t rank)
@@ -204,7 +204,7 @@ static void begin_round(struct ps_server *s, const struct ps_header *header)
 	s->common.digest = be32toh(header->digest);
 	s->common.is_float = header->kind == PS_PUSH_FLOAT32;
 	s->round_chunks = be32toh(header->chunks);
-	s->common.endpoint.chunks = own_chunks(s, s->round_chunks);
+	s->common.endpoint.chunks = (s->round_chunks - s->index + s->common.servers - 1) / s->common.servers;
 	s->common.endpoint.chunks_done = 0;
 }
 
@@ -235,7 +235,7 @@ static int of_known_round(struct ps_server *s, const struct ps_header *header, u
 		s->common.endpoint.late++;
 		return 0;
 	}
-	if (ahead > 1 || (ahead < 0 && !legal) || (ahead == 1 && s->common.begun && s->common.endpoint.chunks_done < own_chunks(s, s->round_chunks)) ||
+	if (ahead > 1 || (ahead < 0 && !legal) || (ahead == 1 && !complete_round(s)) ||
 	    (ahead == 1 && !legal && !from_elsewhere(s, header))) {
 		s->common.endpoint.malformed++;
 		return 0;
@@ -250,7 +250,7 @@ static int of_known_round(struct ps_server *s, const struct ps_header *header, u
 	if (ahead < 0)
 		return 1;
 	if (be32toh(header->digest) != s->common.digest) {
-		if (s->common.endpoint.chunks_done == own_chunks(s, s->round_chunks))
+		if (complete_round(s))
 			s->common.endpoint.malformed++; /* all workers had the same shape */
 		else
 			disagree(s, be32toh(header->digest));

@@ -26,7 +26,9 @@ static uint32_t data_bytes(const struct ring *r)
 
 static int complete(const struct ring *r)
 {
-	return r->endpoint.chunks_done == r->endpoint.chunks && r->acknowledged_below == r->endpoint.chunks;
+	const struct endpoint *e = &r->endpoint;
+
+	return e->chunks_done == e->chunks && r->acknowledged_below == e->chunks;
 }
 
 static int is_taken(const struct ring *r, uint32_t sequence)
