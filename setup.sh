@@ -15,7 +15,7 @@ PACKAGES=(
     ca-certificates       # for pip
     iproute2 util-linux iputils-ping ethtool
 )
-TEST_TOOLS=(gnupg shellcheck ruby vagrant clang chromium libjs-dygraphs tshark gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+TEST_TOOLS=(gnupg shellcheck ruby vagrant clang chromium tshark gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 TORCH=torch==2.13.0
 TORCH_CPU=https://download.pytorch.org/whl/cpu  # 200 MB; elsewhere the wheels for x86 bring gigabytes of CUDA
 STAMP=.venv/agglab-setup
@@ -100,6 +100,8 @@ install_agglab() {
     rm -rf "$STAMP" ./*.egg-info  # Python would read the entry points of an earlier layout
     step "virtual environment .venv" /usr/bin/python3 -m venv --clear --system-site-packages .venv
     step "Python packages" .venv/bin/python -m pip install --quiet --editable ./toolchain --editable '.[test]'
+    attempt "vl-convert" .venv/bin/python -m pip install --quiet 'vl-convert-python>=1.9' ||
+        printf 'setup: going on without vl-convert-python: reports will have no charts\n'
     wanted >"$STAMP"
 }
 

@@ -38,12 +38,6 @@ def browser() -> str | None:
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-def _has_chart_library() -> bool:
-    from agglab.testbed.report import dygraphs
-
-    return dygraphs.find(dygraphs.folders()) is not None
-
-
 def _has_netem() -> bool:
     from agglab.testbed.real import lacks
     from agglab.topologies import Direction, rack
@@ -70,6 +64,12 @@ ALL = (
     need.NEOVIM,
     _module("PyTorch", "torch"),
     Need("PyTorch 2.6 or newer", TEST_TOOLS, _has_fsdp2),
+    Need(
+        "vl-convert-python",
+        SETUP,
+        lambda: has_module("vl_convert"),
+        ("vl-convert-python", "vl_convert"),
+    ),
     _module("pyarrow", "pyarrow"),
     _module("Dask", "distributed"),
     _module("scikit-learn", "sklearn"),
@@ -81,7 +81,6 @@ ALL = (
     _program("clang", TEST_TOOLS),
     _program("tshark", TEST_TOOLS),
     Need("chromium", TEST_TOOLS, lambda: browser() is not None),
-    Need("libjs-dygraphs", TEST_TOOLS, _has_chart_library),
     _program("gcc-aarch64-linux-gnu", TEST_TOOLS, "aarch64-linux-gnu-gcc"),
     Need("libc6-dev-arm64-cross", TEST_TOOLS, ARM64_HEADERS.is_dir),
     _program("p4c", PEERS, "p4c-bm2-ss"),

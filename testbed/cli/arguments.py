@@ -15,6 +15,7 @@ Declare = Callable[[argparse.ArgumentParser], None]
 PACK_SUFFIX = ".agglab.zip"
 FORMATS = ("csv", "parquet")
 """The formats of the table that `results` writes."""
+CHART_FORMATS = ("svg", "pdf", "png")
 CLOCKS = REAL, VIRTUAL = ("mininet", "virtual")
 WITHIN = 0.1
 DEVICE_ID_MAX = 2**64 - 1
@@ -49,6 +50,34 @@ def parse(name: str, declare: Declare, words: Sequence[str]) -> argparse.Namespa
 def report(command: argparse.ArgumentParser) -> None:
     command.add_argument("folder", help="results/<scenario>/<run-id>")
     command.add_argument("--open", action="store_true", help="also open the page in a browser")
+    command.add_argument(
+        "--figure",
+        type=Path,
+        metavar="FILE",
+        help="draw the section `figure` of this scenario file instead of the recorded one",
+    )
+    command.add_argument(
+        "--format",
+        action="append",
+        choices=CHART_FORMATS,
+        default=[],
+        help="also write the charts as files of this format, beside their specifications (can be "
+        "given several times)",
+    )
+    command.add_argument(
+        "--chart",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="with --format: write only this chart, such as time or figure-0 (can be given several "
+        "times)",
+    )
+    command.add_argument(
+        "--fonts",
+        type=Path,
+        metavar="DIR",
+        help="with --format: a folder with fonts that this system does not have",
+    )
 
 
 def check(command: argparse.ArgumentParser) -> None:

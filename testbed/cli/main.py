@@ -170,18 +170,9 @@ def _clean(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    import webbrowser
+    from agglab.testbed.cli import report
 
-    from agglab.testbed import report
-
-    try:
-        page = report.write(Path(options.folder))
-    except report.NoResults as error:
-        return _fail(INVALID, str(error))
-    print(plain(str(page)))
-    if options.open and not webbrowser.open(page.resolve().as_uri()):
-        return _fail(LACKING, "no browser was found: open the file named above in a browser")
-    return PASSED
+    return report.main(options)
 
 
 def _export(words: list[str]) -> int:

@@ -23,6 +23,7 @@ from agglab.testbed.experiment import dask_points
 from agglab.testbed.experiment.memory import memory_needed_bytes
 from agglab.testbed.experiment.points import Points, processes_for
 from agglab.testbed.judge.verdicts import CODES, verdict_of
+from agglab.testbed.report import vega
 from agglab.testbed.report.summary import summary
 from agglab.testbed.results.provenance import manifest, memory_available_bytes
 from agglab.testbed.results.side_by_side import comparison, sweep
@@ -99,6 +100,8 @@ def _earlier(path: Path, suite: Suite, asked: str) -> RunFolder:
 def check_machine(suite: Suite) -> None:
     """Raises MachineLacks if this machine lacks something that the runs need."""
     check_usable()
+    if suite.figure and suite.figure.format:
+        vega.check()
     for group in suite.groups:
         runs = [point.resolved for point in group]
         for resolved in runs:

@@ -38,14 +38,14 @@ class Next:
     why: str
 
 
-def was_asked(recorded: RecordedScenario) -> str:
+def was_asked(recorded: RecordedScenario, metrics: Metrics) -> str:
     """Returns one sentence about what the scenario asks the testbed to do."""
-    workers = recorded.value("topology.workers")
+    workers = sum(len(job["workers"]) for job in metrics["jobs"].values())
+    rounds = recorded.value("workload.rounds", "1")
     parts = [
-        f"{recorded.value('workload.rounds', '1')} rounds of "
+        f"{rounds} {'round' if rounds == '1' else 'rounds'} of "
         f"{recorded.value('workload.kind', 'allreduce')}",
-        f"over {_grouped(recorded.value('workload.elements', '?'))} "
-        f"{recorded.value('workload.dtype', 'values')} values",
+        _values(recorded),
         f"by {workers} workers" if workers else "",
         f"in topology {recorded.value('topology.kind', '?')}",
         f"with the system {recorded.value('system')}" if recorded.value("system") else "",
@@ -58,6 +58,16 @@ def was_asked(recorded: RecordedScenario) -> str:
     kinds = [str(entry.get("kind")) for entry in entries if isinstance(entry, dict)]
     more = f"; faults: {', '.join(dict.fromkeys(kinds))}" if kinds else ""
     return " ".join(part for part in parts if part) + more + "."
+
+
+def _values(recorded: RecordedScenario) -> str:
+    """Returns what a round sums; empty for a workload that the scenario gives no number of
+    values."""
+    elements = recorded.value("workload.elements")
+    if not elements:
+        return ""
+    kind = recorded.value("workload.dtype")
+    return f"over {_grouped(elements)} {kind + ' ' if kind else ''}values"
 
 
 def did_it_hold(metrics: Metrics, expected: Sequence[Judged]) -> str:

@@ -1,33 +1,24 @@
-"""Draws the figures of a run or a sweep from its result folder."""
+"""Makes the charts of a run or a sweep from its result folder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from agglab.testbed.report import by_axis, training, zoom
+from agglab.testbed.report import by_axis, headline_times, training
 from agglab.testbed.report.chart import (
-    NARROW,
-    WIDE,
-    Layout,
+    BarChart,
+    Chart,
+    LineChart,
     Mark,
     Piece,
     Reference,
     Series,
     Track,
-    bars,
-    lines,
 )
-from agglab.testbed.report.over_time import Chart
-from agglab.testbed.report.topology import NARROW as NARROW_WIDTH
-from agglab.testbed.report.topology import WIDE as WIDTH
-from agglab.testbed.report.topology import topology, tree
 from agglab.testbed.report.tracks import tracks
 from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.side_by_side import OfSeveral, runs_of
-from agglab.testbed.scenario.workloads import judged_time
 from agglab.testbed.scenario.workloads.judged_time import ROUND, Headline
 
 Metrics = Mapping[str, Any]
@@ -35,89 +26,60 @@ Events = Sequence[Mapping[str, Any]]
 LABELS_MAX = 24
 BARS_MAX = 24
 """If there are more rounds than this, their times are drawn as a line and not as bars."""
+WORKERS_MAX = 16
+"""Of the chunks done over time, at most this many workers are drawn."""
 ROUNDS_OF_A_DISTRIBUTION = 10
-TOPOLOGY = "topology.svg"
 TIME = "median time"
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure of the report. file: the name of its SVG file in the folder. wide: the content of
-    that file. narrow: the same figure for a phone. zoom: HTML of the same figure as a zoomable
-    chart; empty if there is none. kind: for a figure over time, the kind of thing that its metrics
-    belong to."""
-
-    file: str
-    wide: str
-    narrow: str
-    zoom: str = ""
-    kind: str = ""
-
-
-def run_figures(metrics: Metrics, events: Events) -> list[Figure]:
-    """Returns the figures of one run."""
+def run_charts(metrics: Metrics, events: Events) -> list[Chart]:
+    """Returns the charts of one run, but those over time."""
     if "totals" not in metrics:
         return []
-    figures = []
-    if metrics["links"]:
-        root = tree(metrics)
-        wide, narrow = (topology(root, width) for width in (WIDTH, NARROW_WIDTH))
-        figures.append(Figure(TOPOLOGY, wide, narrow))
+    charts: list[Chart] = []
     if any(job["rounds"] for job in metrics["jobs"].values()):
-        figures.append(_times(metrics))
+        charts.append(_times(metrics))
         if anything_again(metrics):
-            figures.append(_drawn("workers.svg", partial(_workers, metrics)))
-    figures += _progress(events, metrics)
-    figures += _distribution(metrics)
+            charts.append(_workers(metrics))
+    charts += _progress(events, metrics)
+    charts += _distribution(metrics)
     if metrics["totals"]["injected_drops"] or metrics["totals"]["other_drops"]:
-        figures.append(_drawn("drops.svg", partial(_drops, metrics)))
-    return [*figures, *_training(metrics["jobs"])]
+        charts.append(_drops(metrics))
+    return [*charts, *_training(metrics["jobs"])]
 
 
-def figures_over_time(charts: Sequence[Chart]) -> list[Figure]:
-    """Returns the figures of series.csv and latency.csv."""
-    return [
-        replace(_lines(c.file, c.title, c.x_label, c.y_label, c.lines), kind=c.kind) for c in charts
+def charts_of_several(metrics: Metrics) -> list[Chart]:
+    """Returns the charts of a sweep or comparison. There are lines over each swept key, and a group
+    of bars for each point. If there is only one point, there is a bar for each contender."""
+    chief = headline_times.common(run.metrics for run in runs_of(metrics))
+    timed = [
+        run for run in runs_of(metrics) if headline_times.time_s(run.metrics, chief) is not None
     ]
-
-
-def figures_of_several(metrics: Metrics) -> list[Figure]:
-    """Returns the figures of a sweep or comparison. There are lines over each swept key, and a
-    group of bars for each point. If there is only one point, there is a bar for each contender."""
-    chief = judged_time.common(run.metrics for run in runs_of(metrics))
-    runs = [run for run in runs_of(metrics) if lookup(run.metrics, chief.metric)]
-    if not runs:
+    if not timed:
         return []
-    over = [
-        _lines(each.file, each.title, each.x_label, each.y_label, each.lines)
-        for each in by_axis.figures(metrics)
-    ]
-    time = _drawn("time.svg", partial(_bars_of_several, runs, chief))
-    return [*over, time, *_training({_name(run): run.metrics for run in runs})]
+    trained = _training({_name(run): run.metrics for run in timed})
+    return [*by_axis.charts(metrics), _bars_of_several(timed, chief), *trained]
 
 
 def _name(run: OfSeveral) -> str:
     return " ".join([*run.settings.values(), *([run.contender] if run.contender else [])])
 
 
-def _training(runs: Mapping[str, Metrics]) -> list[Figure]:
-    """Returns the figures of training. runs: the metrics of jobs or contenders, by name. Returns
+def _training(runs: Mapping[str, Metrics]) -> list[Chart]:
+    """Returns the charts of training. runs: the metrics of jobs or contenders, by name. Returns
     none if no job has trained."""
-    found = []
-    for metric, file, what in (
-        (training.LOSS, "loss.svg", "loss"),
-        (training.ACCURACY, "accuracy.svg", "accuracy"),
-    ):
+    charts: list[Chart] = []
+    for metric, name in ((training.LOSS, "loss"), (training.ACCURACY, "accuracy")):
         if trained := training.having(metric, runs):
-            title = f"{what.capitalize()} of the model in the first run"
+            title = f"{name.capitalize()} of the model in the first run"
             curves = training.curves(metric, trained)
-            found.append(_lines(file, title, "seconds", what, curves))
+            charts.append(LineChart(name, title, "seconds", name, curves, from_zero=False))
     if delayed := training.having(training.DELAYS, runs):
-        found.append(_drawn("delays.svg", partial(training.delays, delayed)))
-    return found
+        charts.append(training.delays(delayed))
+    return charts
 
 
-def _bars_of_several(runs: Sequence[OfSeveral], chief: Headline, layout: Layout) -> str:
+def _bars_of_several(runs: Sequence[OfSeveral], chief: Headline) -> BarChart:
     placed = {_group_and_bar(run): run.metrics for run in runs}
     groups, names = (list(dict.fromkeys(key[i] for key in placed)) for i in (0, 1))
     bound = "link bound" if chief == ROUND else ""
@@ -125,31 +87,14 @@ def _bars_of_several(runs: Sequence[OfSeveral], chief: Headline, layout: Layout)
     for name in names:
         cells = [placed.get((group, name), {}) for group in groups]
         bounds = [lookup(cell, "link_bound_s") for cell in cells] if bound else []
-        series.append(Series(name, [lookup(cell, chief.metric) for cell in cells], bounds))
-    title = f"Time of a {chief.of} by {', '.join(runs[0].settings) or 'contender'}"
-    return bars(title, "seconds", groups, series, bound=bound, layout=layout)
-
-
-def _drawn(file: str, draw: Callable[[Layout], str]) -> Figure:
-    return Figure(file, draw(WIDE), draw(NARROW))
-
-
-def _lines(
-    file: str,
-    title: str,
-    x_label: str,
-    y_label: str,
-    tracks: Sequence[Track],
-    references: Sequence[Reference] = (),
-    marks: Sequence[Mark] = (),
-) -> Figure:
-    """Returns the figure of a zoomable line chart."""
-    wide, narrow = (
-        lines(title, x_label, y_label, tracks, references, marks, layout)
-        for layout in (WIDE, NARROW)
-    )
-    html = zoom.figure(title, x_label, y_label, tracks, references, marks, instead=wide)
-    return Figure(file, wide, narrow, html)
+        times = [headline_times.time_s(cell, chief) for cell in cells]
+        series.append(Series(name, times, bounds if any(bounds) else ()))
+    keys = ", ".join(runs[0].settings)
+    of_whom = headline_times.of_whom(run.metrics for run in runs)
+    title = f"Time of a {chief.of}{of_whom} by {keys or 'contender'}"
+    has_bounds = any(each.bounds for each in series)
+    bound = bound if has_bounds else ""
+    return BarChart("time", title, keys, "seconds", groups, series, (), bound, not keys)
 
 
 def _group_and_bar(run: OfSeveral) -> tuple[str, str]:
@@ -157,28 +102,23 @@ def _group_and_bar(run: OfSeveral) -> tuple[str, str]:
     return (values, run.contender or TIME) if values else (run.contender, TIME)
 
 
-def _times(metrics: Metrics) -> Figure:
-    """Returns the figure of the rounds' times, with a bar for each round, or with a line if there
+def _times(metrics: Metrics) -> Chart:
+    """Returns the chart of the rounds' times, with a bar for each round, or with a line if there
     are many rounds."""
     rounds = max(job["rounds"] for job in metrics["jobs"].values())
-    bound_s = metrics.get("link_bound_s")  # only a single job's are at the top level
-    references = [] if bound_s is None else [Reference("link bound", bound_s)]
+    bounds = {} if len(metrics["jobs"]) > 1 else {"link bound": metrics["link_bound_s"]}
+    references = [Reference(name, value) for name, value in bounds.items() if value]
+    title, times = "Time of each round", _times_of_jobs(metrics)
     if rounds <= BARS_MAX:
-        return _drawn("time.svg", partial(_time, metrics, rounds, references))
+        series = [Series(name, _padded(own, rounds)) for name, own in times.items()]
+        numbers = [str(i) for i in range(rounds)]
+        return BarChart("time", title, "round", "seconds", numbers, series, references)
     curves = [
-        Track(name, (Piece([(float(i), time_s) for i, time_s in enumerate(times)]),))
-        for name, times in _times_of_jobs(metrics).items()
-        if times
+        Track(name, (Piece([(float(i), time_s) for i, time_s in enumerate(own)]),))
+        for name, own in times.items()
+        if own
     ]
-    return _lines("time.svg", "Time of each round", "round", "seconds", curves, references)
-
-
-def _time(metrics: Metrics, rounds: int, references: Sequence[Reference], layout: Layout) -> str:
-    labels = [f"round {i}" for i in range(rounds)]
-    series = [
-        Series(name, _padded(times, rounds)) for name, times in _times_of_jobs(metrics).items()
-    ]
-    return bars("Time of each round", "seconds", labels, series, references, layout=layout)
+    return LineChart("time", title, "round", "seconds", curves, references)
 
 
 def _times_of_jobs(metrics: Metrics) -> dict[str, Sequence[float]]:
@@ -190,8 +130,8 @@ def _times_of_jobs(metrics: Metrics) -> dict[str, Sequence[float]]:
     }
 
 
-def _distribution(metrics: Metrics) -> list[Figure]:
-    """Returns a figure with the share of rounds that took at most a given time, for each job that
+def _distribution(metrics: Metrics) -> list[Chart]:
+    """Returns a chart with the share of rounds that took at most a given time, for each job that
     has enough rounds."""
     curves = []
     for name, times in _times_of_jobs(metrics).items():
@@ -205,7 +145,7 @@ def _distribution(metrics: Metrics) -> list[Figure]:
     if not curves:
         return []
     title = "Distribution of the rounds' times: the share of rounds that took at most this time"
-    return [_lines("distribution.svg", title, "seconds", "share of the rounds", curves)]
+    return [LineChart("distribution", title, "seconds", "share of the rounds", curves)]
 
 
 AGAIN = {"retransmitted": "sent again", "duplicates": "heard twice", "timeouts": "time-outs"}
@@ -222,7 +162,7 @@ def _padded(times: Sequence[float], rounds: int) -> list[float | None]:
     return [*times, *[None] * (rounds - len(times))]
 
 
-def _workers(metrics: Metrics, layout: Layout) -> str:
+def _workers(metrics: Metrics) -> BarChart:
     workers = {
         f"{name} {rank}" if len(metrics["jobs"]) > 1 else f"worker {rank}": worker
         for name, job in metrics["jobs"].items()
@@ -231,10 +171,10 @@ def _workers(metrics: Metrics, layout: Layout) -> str:
     kept = _most(workers, {name: sum(w[k] for k in AGAIN) for name, w in workers.items()})
     series = [Series(n, [workers[name][k] for name in kept]) for k, n in AGAIN.items()]
     title = f"Frames beyond the necessary ones{_of(kept, workers, 'workers')}"
-    return bars(title, "frames", kept, series, layout=layout)
+    return BarChart("workers", title, "", "frames", kept, series)
 
 
-def _drops(metrics: Metrics, layout: Layout) -> str:
+def _drops(metrics: Metrics) -> BarChart:
     ways = {name: way for link in metrics["links"].values() for name, way in link.items()}
     sums = {name: way["dropped"] + way["queue_drops"] for name, way in ways.items()}
     labels = _most(ways, sums)
@@ -243,39 +183,47 @@ def _drops(metrics: Metrics, layout: Layout) -> str:
         Series("by a full queue", [ways[name]["queue_drops"] for name in labels]),
     ]
     title = f"Packets dropped, by link and direction{_of(labels, ways, 'directions')}"
-    return bars(title, "packets", labels, series, layout=layout)
+    return BarChart("drops", title, "", "packets", labels, series)
 
 
 def _most(names: Iterable[str], sums: Mapping[str, float]) -> list[str]:
-    """Returns the names with the largest sums, as many as fit into a figure, in their original
+    """Returns the names with the largest sums, as many as fit into a chart, in their original
     order."""
     ordered = list(names)
     kept = set(sorted(ordered, key=lambda name: -sums[name])[:LABELS_MAX])
     return [name for name in ordered if name in kept]
 
 
-def _of(kept: Sequence[str], names: Collection[str], what: str) -> str:
+def _of(kept: Sequence[str], names: Collection[str], kind: str) -> str:
     """Returns the words for a title that say how many names are shown; empty if all are."""
     return (
-        f" (the {len(kept)} of {len(names)} {what} with the most)" if len(kept) < len(names) else ""
+        f" (the {len(kept)} of {len(names)} {kind} with the most)" if len(kept) < len(names) else ""
     )
 
 
-def _progress(events: Events, metrics: Metrics) -> list[Figure]:
-    """Returns the figure of the chunks done over time, for all rounds together. Faults and restarts
-    are marks."""
+def _progress(events: Events, metrics: Metrics) -> list[Chart]:
+    """Returns the chart of the chunks done over time, for all rounds together. Faults and restarts
+    are marks. Of many workers, those that were last are shown."""
     several = len(metrics["jobs"]) > 1
     names = dict(enumerate(metrics["jobs"], start=1))
-    drawn = [
+    lines = [
         Track(f"{names[job]} {rank}" if several else f"worker {rank}", pieces)
         for (job, rank), pieces in sorted(tracks(events, _begin_ns(events)).items())
     ]
-    if not drawn:
+    if not lines:
         return []
+    last = sorted(lines, key=_end_s, reverse=True)[:WORKERS_MAX]
     title = "Chunks done"
-    if any(piece.dashed for track in drawn for piece in track.pieces):
+    if len(lines) > len(last):
+        title += f" (the {len(last)} of {len(lines)} workers that were last)"
+    if any(piece.dashed for track in lines for piece in track.pieces):
         title += " (dashed: rounds that were aborted)"
-    return [_lines("progress.svg", title, "seconds", "chunks", drawn, marks=_marks(events))]
+    shown = [line for line in lines if line in last]
+    return [LineChart("progress", title, "seconds", "chunks", shown, marks=_marks(events))]
+
+
+def _end_s(track: Track) -> float:
+    return track.pieces[-1].points[-1][0]
 
 
 def _begin_ns(events: Events) -> int:

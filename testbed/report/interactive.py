@@ -1,15 +1,15 @@
-"""Draws one chart of a sweep, for which the reader chooses the metric and the swept key on the
-page."""
+"""Makes the charts of a sweep for which the reader chooses the metric on the page."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from typing import Any
 
-from agglab.testbed.report import by_axis, zoom
+from agglab.testbed.report import by_axis
 from agglab.testbed.report.by_axis import MEDIAN, TIMES, Measure
+from agglab.testbed.report.chart import LineChart, Piece, Track
+from agglab.testbed.report.colours import Palette
+from agglab.testbed.report.specification import Spec, specification
 from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.side_by_side import OfSeveral, runs_of
 
@@ -18,46 +18,66 @@ METRICS_MAX = 100
 OF_JOBS = "jobs."
 """The start of the paths of a job's metrics. If there is one job, its metrics are also at the top
 level."""
-SETTINGS = "Choose what is drawn"
+LISTS = {"y": "values", "low": "lows", "high": "highs"}
+"""The lists from which the chosen metric takes the fields of a row."""
 
 
-def chart(metrics: Metrics) -> str:
-    """Returns HTML of the chart. Each number that differs between runs can be drawn over each swept
-    key with numeric values. Returns an empty text if there is no such key or no such number."""
+def charts(metrics: Metrics, palette: Palette) -> list[Spec]:
+    """Returns a chart for each swept key with numeric values. In each, every number that differs
+    between runs can be drawn over this key."""
     runs = runs_of(metrics) if "points" in metrics else []
     measures = [_measure(path) for path in _paths(runs)]
-    choices = {axis: _charts(runs, axis, measures) for axis in by_axis.axes(runs)}
-    if not any(choices.values()):
-        return ""
-    data = json.dumps({"choices": choices}, allow_nan=False).replace("<", "\\u003c")
-    names = next(iter(choices.values()))
-    return (
-        f"<figure class='zoom chosen'><figcaption>{SETTINGS}</figcaption>"
-        f"<p>{_select('Metric', 'metric', names)} {_select('Over', 'axis', choices)}</p>"
-        "<div class='legend'></div><div class='plot'></div>"
-        f"<div class='hint'>{zoom.HINT}</div>"
-        f"<script type='application/json'>{data}</script></figure>"
-    )
+    drawn = []
+    for axis in by_axis.axes(runs):
+        of_axis = [each for measure in measures if (each := by_axis.chart(runs, axis, measure))]
+        if of_axis:
+            drawn.append(_chosen(axis, of_axis, palette))
+    return drawn
+
+
+def _chosen(axis: str, of_axis: Sequence[LineChart], palette: Palette) -> Spec:
+    """Returns a chart whose rows have lists with the values of all metrics, of which the parameter
+    `metric` chooses one. of_axis: the chart of each metric."""
+    tracks = {(track.name, track.style): track for each in of_axis for track in each.tracks}
+    has_bands = any(track.band for each in of_axis for track in each.tracks)
+    lines = [_of_one_point(track, has_bands) for track in tracks.values()]
+    title = f"Choose what is drawn over {axis}"
+    whole = LineChart("", title, of_axis[0].x_label, "", lines, ticks=of_axis[0].ticks)
+    spec = specification(whole, palette)
+    spec["data"]["values"] = _rows(of_axis)
+    spec["transform"] = [
+        {"calculate": f"datum.{of}[metric]", "as": name} for name, of in LISTS.items()
+    ]
+    names = [each.y_label for each in of_axis]
+    numbers = {"input": "select", "options": list(range(len(names))), "labels": names}
+    spec["params"] = [{"name": "metric", "value": 0, "bind": {**numbers, "name": "Metric "}}]
+    return spec
+
+
+def _rows(of_axis: Sequence[LineChart]) -> list[dict[str, Any]]:
+    rows: dict[tuple[str, str, float], dict[str, Any]] = {}
+    for metric, chart in enumerate(of_axis):
+        for track in chart.tracks:
+            limits = {x: (low, high) for x, low, high in track.band}
+            style = {"style": track.style} if track.style else {}
+            for x, y in track.pieces[0].points:
+                row = {"line": track.name, "x": x, **style}
+                row |= {name: [None] * len(of_axis) for name in LISTS.values()}
+                lists = rows.setdefault((track.name, track.style, x), row)
+                values = (y, *limits.get(x, (None, None)))
+                for name, value in zip(LISTS.values(), values, strict=True):
+                    lists[name][metric] = value
+    return list(rows.values())
+
+
+def _of_one_point(track: Track, has_band: bool) -> Track:
+    """Returns a track that stands for a line in the specification, before it gets its rows."""
+    band = [(0.0, 0.0, 0.0)] if has_band else []
+    return Track(track.name, (Piece([(0.0, 0.0)]),), band, track.style, "", track.coloured_as)
 
 
 def _measure(path: str) -> Measure:
     return Measure(path, path, path, path, TIMES if path == MEDIAN else "")
-
-
-def _charts(
-    runs: Sequence[OfSeveral], axis: str, measures: Sequence[Measure]
-) -> dict[str, dict[str, Any]]:
-    """Returns the data of each metric's chart over this key."""
-    found = {}
-    for measure in measures:
-        if figure := by_axis.figure(runs, axis, measure):
-            found[measure.path] = zoom.data(figure.x_label, figure.y_label, figure.lines)
-    return found
-
-
-def _select(label: str, name: str, values: Mapping[str, Any]) -> str:
-    options = "".join(f"<option>{escape(value)}</option>" for value in values)
-    return f"<label>{label} <select name='{name}'>{options}</select></label>"
 
 
 def _paths(runs: Sequence[OfSeveral]) -> list[str]:

@@ -1,5 +1,5 @@
-"""Draws charts of series.csv and latency.csv: what workers, links, switches and jobs did over time,
-and how long answers took. Only metrics that the files contain are drawn. A malformed line is
+"""Makes the charts of series.csv and latency.csv: what workers, links, switches and jobs did over
+time, and how long answers took. Only metrics that the files contain are drawn. A malformed line is
 ignored, because a run that was killed may have left the last line incomplete."""
 
 from __future__ import annotations
@@ -7,11 +7,10 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
-from agglab.testbed.report.chart import Piece, Track
+from agglab.testbed.report.chart import LineChart, Piece, Track
 from agglab.testbed.results import chunk_latencies, series_table
 from agglab.testbed.schema.series_metrics import PROGRAM, unit_of
 
@@ -21,20 +20,7 @@ NS_PER_S = 1e9
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Chart:
-    """One chart. file: the name of its SVG file. kind: the kind of thing that its metric belongs
-    to, such as `link`."""
-
-    file: str
-    title: str
-    x_label: str
-    y_label: str
-    kind: str
-    lines: tuple[Track, ...]
-
-
-def charts(folder: Path) -> list[Chart]:
+def charts(folder: Path) -> list[LineChart]:
     """Returns a chart for each metric of each kind that has any value but 0, and then the chart of
     latencies."""
     found = read(folder)
@@ -79,7 +65,7 @@ def _point(time_ns: str, value: str) -> Point | None:
     return point if isfinite(point[0]) and isfinite(point[1]) else None
 
 
-def _chart(kind: str, metric: str, own: Mapping[str, list[Point]]) -> Chart | None:
+def _chart(kind: str, metric: str, own: Mapping[str, list[Point]]) -> LineChart | None:
     """Returns a chart; None if all values are zero. If there are too many lines to distinguish,
     those with the largest sums are shown."""
     if not any(value for points in own.values() for _, value in points):
@@ -88,17 +74,17 @@ def _chart(kind: str, metric: str, own: Mapping[str, list[Point]]) -> Chart | No
     more = f" (the {len(kept)} of {len(own)} with the most)" if len(kept) < len(own) else ""
     is_counter = metric.startswith(PROGRAM)  # a name that must stay as the program has it
     words = metric if is_counter else metric.replace("_", " ")
-    return Chart(
-        f"{kind}-{metric}.svg",
+    return LineChart(
+        f"{kind}-{metric}",
         f"{kind.capitalize()}: {words}{more}",
         "seconds",
         unit_of(kind, metric) or "",
-        kind,
-        tuple(Track(name, (Piece(sorted(own[name])),)) for name in own if name in kept),
+        [Track(name, (Piece(sorted(own[name])),)) for name in own if name in kept],
+        kind=kind,
     )
 
 
-def _latencies(folder: Path) -> Chart | None:
+def _latencies(folder: Path) -> LineChart | None:
     """Returns a chart of the share of answers that took at most a given time, with a line for each
     of the first agents; None if no answers were measured."""
     counts: dict[str, list[Point]] = {}
@@ -124,4 +110,4 @@ def _latencies(folder: Path) -> Chart | None:
     if not lines:
         return None
     title = f"Latency of answers: the share that took at most this time{more}"
-    return Chart("latency.svg", title, "seconds", "share of the answers", "worker", tuple(lines))
+    return LineChart("latency", title, "seconds", "share of the answers", lines, kind="worker")

@@ -1,5 +1,4 @@
-"""Writes report.html as one file that needs no network. Its only scripts are those of its
-charts."""
+"""Writes report.html, which needs no network. Its only scripts are those of its charts."""
 
 from __future__ import annotations
 
@@ -13,15 +12,16 @@ from agglab.testbed.base.paths import IS_CHECKOUT
 from agglab.testbed.judge.collectives import NOT_AGGREGATED, WAYS, calls_of
 from agglab.testbed.judge.fidelity import OF_THE_MACHINE
 from agglab.testbed.judge.verdicts import verdict_of
-from agglab.testbed.report import answers
-from agglab.testbed.report.dygraphs import Library
+from agglab.testbed.report import answers, embedding, headline_times
+from agglab.testbed.report.chart_files import Figure
 from agglab.testbed.report.expected import Judged, judged
-from agglab.testbed.report.figures import TOPOLOGY, Figure, anything_again
+from agglab.testbed.report.figures import anything_again
 from agglab.testbed.report.losses import Loss, losses
+from agglab.testbed.report.network import NAME as TOPOLOGY
+from agglab.testbed.report.specification import Spec
 from agglab.testbed.report.spread import counters
 from agglab.testbed.report.style import STYLE
 from agglab.testbed.report.tables import cell, shown, table
-from agglab.testbed.report.zoom import scripts
 from agglab.testbed.results.counts import AGENT_COUNTS
 from agglab.testbed.results.metric_values import lookup
 from agglab.testbed.results.recorded_scenario import RecordedScenario
@@ -52,8 +52,9 @@ LISTED_MAX = 16
 class Content:
     """The parts of a page. name: the scenario's name; for one of several runs, also the name of the
     run. command: the arguments with which `agglab run` repeats the run. logs: files to which the
-    page links, relative to the folder. chosen: HTML of the chart for which the reader chooses the
-    metric. held: the contents of program.json; empty if there are none."""
+    page links, relative to the folder. chosen: the charts for which the reader chooses the metric.
+    above: how many folders above the page the scripts of charts are. held: the contents of
+    program.json; empty if there are none."""
 
     name: str
     command: str
@@ -62,13 +63,13 @@ class Content:
     recorded: RecordedScenario
     manifest: Metrics
     logs: Sequence[str] = ()
-    chosen: str = ""
+    chosen: Sequence[Spec] = ()
+    above: int = 0
     held: Metrics = field(default_factory=dict)
 
 
-def page(content: Content, library: Library | None) -> str:
-    """Returns the report of one folder. library: the script that draws zoomable charts; None if it
-    is not installed."""
+def page(content: Content) -> str:
+    """Returns the report of one folder."""
     metrics = content.metrics
     body = [_header(content.name, metrics, content.manifest)]
     expected = judged(content.recorded, metrics)
@@ -76,18 +77,20 @@ def page(content: Content, library: Library | None) -> str:
         body += _of_several(metrics, expected)
     elif "totals" in metrics:
         body += _of_one(content, expected)
-    plain = (each for each in content.figures if each.file != TOPOLOGY and not each.kind)
-    body += [content.chosen] if library and content.chosen else []
-    body += [_figure(figure, library) for figure in plain]
-    body += _over_time(content.figures, library)
+    plain = [each for each in content.figures if each.name != TOPOLOGY and not each.kind]
+    over_time = _over_time(content.figures)
+    body += [embedding.hint()] if plain or over_time or content.chosen else []
+    body += [embedding.chart(spec) for spec in content.chosen]
+    body += [_figure(figure) for figure in plain]
+    body += over_time
     if "totals" in metrics:
         body += _counters(metrics)
         body += _registers(content.held)
     body += _logs(content.logs)
     body.append(_section("Scenario as resolved", f"<pre>{escape(content.recorded.text)}</pre>"))
     body.append(_section("Manifest", _manifest(content.manifest)))
-    if library and (content.chosen or any(figure.zoom for figure in content.figures)):
-        body.append(scripts(library))
+    if content.figures:
+        body.append(embedding.scripts(content.above))
     return _document(content.name, "\n".join(body))
 
 
@@ -105,7 +108,7 @@ def _of_one(content: Content, expected: Sequence[Judged]) -> list[str]:
     metrics, recorded = content.metrics, content.recorded
     lost = losses(metrics)
     found = {
-        "What was asked": answers.was_asked(recorded)
+        "What was asked": answers.was_asked(recorded, metrics)
         if recorded.tree
         else "The scenario is missing.",
         "Did it hold?": answers.did_it_hold(metrics, expected),
@@ -118,11 +121,11 @@ def _of_one(content: Content, expected: Sequence[Judged]) -> list[str]:
         for each in answers.next_runs(content.command, metrics, recorded)
     )
     following = f"<dt>What to run next{WHERE}</dt><dd><ul>{runs}</ul></dd>" if runs else ""
-    topology = (figure for figure in content.figures if figure.file == TOPOLOGY)
+    topology = (figure for figure in content.figures if figure.name == TOPOLOGY)
     return [
         f"<dl class='answers'>{pairs}{following}</dl>",
         *_expected(expected),
-        *(_figure(figure, None) for figure in topology),
+        *(_figure(figure) for figure in topology),
         *_lost(lost),
         _section("Result", _facts(metrics)),
         *_several(metrics),
@@ -239,29 +242,20 @@ def _only(counts: Metrics, names: Set[str]) -> Metrics:
     return {name: value for name, value in counts.items() if name in names}
 
 
-def _over_time(figures: Sequence[Figure], library: Library | None) -> list[str]:
+def _over_time(figures: Sequence[Figure]) -> list[str]:
     """Returns a foldable part of the page for each kind of thing that has figures over time. At
     first, only the part of the jobs is unfolded."""
     parts = []
     for kind in dict.fromkeys(figure.kind for figure in figures if figure.kind):
-        own = "".join(_figure(figure, library) for figure in figures if figure.kind == kind)
+        own = "".join(_figure(figure) for figure in figures if figure.kind == kind)
         opened = " open" if kind == "job" else ""
         title = PLURAL.get(kind, f"{kind}s").capitalize()
         parts.append(f"<details{opened}><summary>{title}</summary>{own}</details>")
     return [_section("Over time", "".join(parts))] if parts else []
 
 
-def _figure(figure: Figure, library: Library | None) -> str:
-    link = escape(figure.file, quote=True)
-    svg = f"<p class='file'><a href='{link}'>{link}</a></p>"
-    if library and figure.zoom:
-        return figure.zoom + svg
-    both = (
-        f"<div class='on-wide'>{figure.wide}</div><div class='on-narrow'>{figure.narrow}</div>"
-        if figure.narrow
-        else figure.wide
-    )
-    return f"<figure>{both}{svg}</figure>"
+def _figure(figure: Figure) -> str:
+    return embedding.chart(figure.spec, figure.file)
 
 
 def _logs(logs: Sequence[str]) -> list[str]:
@@ -387,11 +381,11 @@ def _kinds_and_texts(title: str, entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _runs(runs: Sequence[OfSeveral]) -> str:
-    rows, chief = {}, judged_time.common(run.metrics for run in runs)
+    rows, chief = {}, headline_times.common(run.metrics for run in runs)
     for run in runs:
         label = ": ".join(part for part in (run.point, run.contender) if part)
         href = escape(f"{run.folder}/report.html", quote=True)
-        rows[f"<a href='{href}'>{escape(label)}</a>"] = _run(run, chief)
+        rows[f"<a href='{href}'>{escape(label)}</a>"] = _run(run, runs, chief)
     return table("run", rows, escaped=True)
 
 
@@ -412,27 +406,28 @@ def _where_calls_went(metrics: Metrics) -> list[str]:
     return sections
 
 
-def _run(run: OfSeveral, chief: Headline) -> dict[str, Any]:
+def _run(run: OfSeveral, runs: Sequence[OfSeveral], chief: Headline) -> dict[str, Any]:
     """Returns the table cells of one of several runs. chief: what the times of all runs are those
-    of. A run that was aborted has only a reason."""
+    of. If a run has several jobs, its time is that of the slowest. A run that was aborted has only
+    a reason."""
     metrics = run.metrics
     return {
         "verdict": verdict_of(metrics),
         "sums exact": metrics.get("exact"),
         "wrong results": metrics.get("wrong_results"),
         "fidelity": lookup(metrics, "fidelity.verdict"),
-        f"median time of a {chief.of} (s)": lookup(metrics, chief.metric),
-        **(_compared(run) if run.contender else {}),
+        f"median time of a {chief.of} (s)": headline_times.time_s(metrics, chief),
+        **(_compared(run, headline_times.times_first(run, runs, chief)) if run.contender else {}),
         **({"ratio": metrics.get("link_bound_ratio")} if chief == ROUND else {}),
         "why it did not pass": metrics["reason"] or lookup(metrics, "failure.reason") or "",
     }
 
 
-def _compared(run: OfSeveral) -> dict[str, Any]:
+def _compared(run: OfSeveral, times_first: float | None) -> dict[str, Any]:
     """Returns how a contender's time and bytes compare with those of the first contender."""
     carried = busiest(run.metrics)
     return {
-        f"times {run.first}": run.times_first,
+        f"times {run.first}": times_first,
         "in paired rounds": "" if run.spread is None else "{:.3g} to {:.3g}".format(*run.spread),
         "link bound (s)": run.metrics.get("link_bound_s"),
         "busiest link": "" if carried is None else f"{carried[0]} {carried[1] / 1e6:.3g} MB",

@@ -16,7 +16,7 @@ th:first-child, td:first-child, th.text, td.text { text-align: left; }
 th, td { overflow-wrap: normal; } td.text, td:first-child { overflow-wrap: anywhere; }
 td { font-variant-numeric: tabular-nums; }
 pre { background: #f5f5f5; padding: 0.8em; overflow-x: auto; font-size: 13px; }
-figure { margin: 1em 0; } svg { max-width: 100%; height: auto; }
+figure { margin: 1em 0; }
 .wide table { font-size: 13px; line-height: 1.4; width: 100%; }
 .wide th, .wide td { padding-right: 0.4em; } .wide.many table { font-size: 10.5px; }
 .facts td:last-child:not(.text) { white-space: nowrap; }
@@ -33,14 +33,9 @@ figure { margin: 1em 0; } svg { max-width: 100%; height: auto; }
   .wide td.text { grid-column: 1 / -1; justify-content: flex-start; }
 }
 .answers dt { font-weight: bold; margin-top: 0.6em; } .answers dd { margin: 0; }
-.file { font-size: 13px; margin: 0.2em 0; }
-.on-narrow { display: none; }
-@media (max-width: 40em) { .on-wide { display: none; } .file { font-size: 13px; margin: 0.2em 0; }
-.on-narrow { display: block; } }
 @media (prefers-color-scheme: dark) {
   body { background: #1c1c1c; color: #ddd; } a { color: #8ab4f8; }
   pre { background: #2a2a2a; } th, td, .wide tr { border-color: #444; }
   td.bad { color: #ff8a65; }
-  svg { filter: invert(0.89) hue-rotate(180deg); }
 }
 """

@@ -9,6 +9,7 @@ from typing import Any
 
 from agglab.testbed.judge.collectives import calls_of, sentence
 from agglab.testbed.judge.verdicts import FAILED, verdict_of
+from agglab.testbed.report import headline_times
 from agglab.testbed.results.metric_values import lookup, show
 from agglab.testbed.results.shortcomings import NOTHING_COMPARED
 from agglab.testbed.results.side_by_side import (
@@ -55,8 +56,8 @@ def _of_several(name: str, metrics: Metrics, folder: Path) -> str:
     runs = runs_of(metrics)
     lines = [f"{_verdict(metrics)}  {name}, {len(runs)} runs"]
     lines += [f"  {'warning':<10}{text}" for text in warning_lines(metrics)]
-    chief = judged_time.common(run.metrics for run in runs)
-    lines += _table([_row(run, chief) for run in runs])
+    chief = headline_times.common(run.metrics for run in runs)
+    lines += _table([_row(run, runs, chief) for run in runs])
     growth = metrics.get("growth", {}).items()
     lines += [f"  growth of {path}: {show(value)}" for path, value in growth]
     return "\n".join([*lines, *_ending(metrics, [run.metrics for run in runs], folder)])
@@ -192,12 +193,14 @@ def _restarts(name: str, job: Metrics) -> list[str]:
     return [text]
 
 
-def _row(run: OfSeveral, chief: Headline) -> dict[str, str]:
+def _row(run: OfSeveral, runs: Sequence[OfSeveral], chief: Headline) -> dict[str, str]:
     """Returns for each column of the table the run's cell. chief: what the times of all runs are
-    those of. A run that was aborted has only a verdict."""
-    metrics, median_s = run.metrics, lookup(run.metrics, chief.metric)
+    those of. If a run has several jobs, its time is that of the slowest. A run that was aborted
+    has only a verdict."""
+    metrics, median_s = run.metrics, headline_times.time_s(run.metrics, chief)
     timed, ended, carried = median_s is not None, "totals" in metrics, busiest(metrics)
-    bound_s = (metrics["link_bound_s"] or None) if timed else None
+    bound_s = (metrics.get("link_bound_s") or None) if timed else None
+    times_first = headline_times.times_first(run, runs, chief)
     ratio = lookup(metrics, "link_bound_ratio")
     row = {"point": run.point} if run.point else {}
     row |= {"contender": run.contender} if run.contender else {}
@@ -205,7 +208,7 @@ def _row(run: OfSeveral, chief: Headline) -> dict[str, str]:
     digits = ".4f" if chief == ROUND else ".4g"
     row[f"time/{chief.of}"] = f"{median_s:{digits}} s" if timed else "-"
     if run.contender:
-        row[f"x {run.first}"] = "-" if run.times_first is None else f"{run.times_first:.3f}"
+        row[f"x {run.first}"] = "-" if times_first is None else f"{times_first:.3f}"
     if chief == ROUND:
         row["bound"] = "-" if bound_s is None else f"{bound_s:.4f} s"
         row["ratio"] = "-" if ratio is None else f"{ratio:.3f}"

@@ -1,4 +1,4 @@
-"""Draws the figures of training: a model's loss and accuracy over time, and the ages of updates in
+"""Makes the charts of training: a model's loss and accuracy over time, and the ages of updates in
 asynchronous training."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agglab.testbed.report.chart import Layout, Piece, Series, Track, bars
+from agglab.testbed.report.chart import BarChart, Piece, Series, Track
 from agglab.testbed.results.metric_values import lookup
 
 Metrics = Mapping[str, Any]
@@ -34,9 +34,9 @@ def curves(metric: str, runs: Mapping[str, Metrics]) -> list[Track]:
     return tracks
 
 
-def delays(runs: Mapping[str, Metrics], layout: Layout) -> str:
-    """Returns SVG of the shares of updates that were 0, 1, 2, ... versions old. It shows shares
-    because contenders do not commit equally many updates."""
+def delays(runs: Mapping[str, Metrics]) -> BarChart:
+    """Returns the shares of updates that were 0, 1, 2, ... versions old. They are shares because
+    contenders do not commit equally many updates."""
     counts = {name: lookup(run, DELAYS) for name, run in runs.items()}
     largest = max(map(len, counts.values()))
     series = []
@@ -45,4 +45,4 @@ def delays(runs: Mapping[str, Metrics], layout: Layout) -> str:
         series.append(Series(name, shares + [None] * (largest - len(found))))
     ages = [str(age) for age in range(largest)]
     title = "Updates by their age in versions"
-    return bars(title, "share of updates", ages, series, layout=layout)
+    return BarChart("delays", title, "age in versions", "share of updates", ages, series)

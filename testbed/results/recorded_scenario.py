@@ -13,6 +13,7 @@ from agglab.testbed.base.problems import ScenarioError, Where
 from agglab.testbed.schema.document import Items, Mapping, Node, Scalar, parse
 from agglab.testbed.schema.expectations import FINDINGS, MAY, Expectation
 from agglab.testbed.schema.kinds import InvalidText, Kind, Share, decimal, duration, rate, size
+from agglab.testbed.schema.quantities import quantity_of_value
 
 FLAGS = {"true": True, "false": False}
 LIMITS = ("min", "max")
@@ -68,16 +69,7 @@ def number(text: str) -> float | None:
 def unit(text: str) -> str:
     """Returns the unit of the number that `number` returns for this text; empty for plain
     numbers."""
-    if decimal(text) is not None or number(text) is None:
-        return ""
-    kinds = {"bits per second": rate(), "seconds": duration(), "bytes": size()}
-    for name, kind in kinds.items():
-        try:
-            kind.read(_scalar(text))
-        except InvalidText:
-            continue
-        return name
-    return "share"
+    return quantity_of_value(text)
 
 
 def _scalar(text: str) -> Scalar:

@@ -4,7 +4,7 @@ results depend on nothing but the runs' own metrics."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -164,13 +164,6 @@ class OfSeveral:
     @property
     def point(self) -> str:
         return ", ".join(f"{path} {value}" for path, value in self.settings.items())
-
-    def line_over(self, ignored: Collection[str]) -> str:
-        """Returns the label of the line of a figure to which the run belongs. It contains
-        everything that distinguishes this line from others, except the swept keys in `ignored`."""
-        settings = self.settings.items()
-        others = [f"{path} {value}" for path, value in settings if path not in ignored]
-        return ", ".join([*([self.contender] if self.contender else []), *others]) or "all"
 
 
 def contenders_of(metrics: Metrics) -> Mapping[str, Metrics]:

@@ -88,6 +88,12 @@ def _field(item: Field[Any]) -> Schema:
         one = found.kind.json_schema()
         values = {"anyOf": [one, {"type": "array", "items": one}]}
         return {"description": _text(found), **values}
+    if found and "map" in item.metadata:
+        one = found.kind.json_schema()
+        many = {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
+        value = many if item.metadata["map"] == "many" else one
+        about = {"description": _text(found), "minProperties": 1}
+        return {**about, "type": "object", "additionalProperties": value}
     if found:
         return {"description": _text(found), **_default(found, item), **found.kind.json_schema()}
     if "section" in item.metadata:

@@ -112,6 +112,8 @@ class Reader:
         key = key_of(item)
         if key and "many" in item.metadata:
             return self._many(key.kind, node, path)
+        if key and "map" in item.metadata:
+            return self._map(key.kind, node, path, item.metadata["map"] == "many")
         if key:
             return self._scalar(key.kind, node, path, default_of(item))
         if "section" in item.metadata:
@@ -143,6 +145,20 @@ class Reader:
         nodes = node.items if isinstance(node, Items) else (node,)
         values = [self._scalar(kind, n, f"{path}[{i}]", None) for i, n in enumerate(nodes)]
         return tuple(value for value in values if value is not None)
+
+    def _map(self, kind: Kind, node: Node, path: str, many: bool) -> tuple[tuple[str, Any], ...]:
+        if not isinstance(node, Mapping) or not node.entries:
+            what = "is empty" if isinstance(node, Mapping) else "is not a mapping"
+            self.problem(node.where, path, what, "name: value")
+            return ()
+        pairs = []
+        for name, child in self._distinct(node, path):
+            key_path = f"{path}.{name.text}"
+            self.places[key_path] = child.where
+            read = self._many(kind, child, key_path) if many else None
+            value = read if many else self._scalar(kind, child, key_path, None)
+            pairs += [(name.text, value)] if value is not None else []
+        return tuple(pairs)
 
     def _items(self, cls: type[T], node: Node, path: str) -> tuple[T, ...]:
         if not isinstance(node, Items):

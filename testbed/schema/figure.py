@@ -5,10 +5,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agglab.testbed.schema.key import key, keys_list
-from agglab.testbed.schema.kinds import Choice, Flag, Number, Text
+from agglab.testbed.schema.key import key, keys_list, keys_map
+from agglab.testbed.schema.kinds import Choice, Flag, Number, Quantity, Text
+from agglab.testbed.schema.quantities import UNITS
 
 PATH = r"[^\x00\n]*"
+CONTENDER = "contender"
+"""What `facets` and `where` call the contenders of `compare`."""
+FORMATS = ("svg", "pdf", "png")
+LENGTH_UNITS = {"px": 1.0, "pt": 1.0, "mm": 72 / 25.4, "cm": 720 / 25.4, "in": 72.0}
+"""The units of a figure's size, in points: a pixel of the page is a point of a PDF file."""
+LENGTH = Quantity("a length", LENGTH_UNITS, 72, 2880)
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,27 @@ class MarkSection:
     )
     reaches: float = key("reaches", Number(0, 1e18), 1.0, "the value that `metric` reaches there")
     text: str = key("text", Text(), "", "the label of the line")
+
+
+@dataclass(frozen=True)
+class SizeSection:
+    """The size of a figure in files, with its legend and titles, in points."""
+
+    width: float | None = key("width", LENGTH, None, "the width of files, such as `85mm`")
+    height: float | None = key("height", LENGTH, None, "the height of files, such as `60mm`")
+
+
+@dataclass(frozen=True)
+class FontSection:
+    """The letters of a figure in files. size: in points."""
+
+    family: str = key(
+        "family",
+        Text("a name of letters, digits, spaces and '-'", r"[A-Za-z0-9][A-Za-z0-9 -]*", 64),
+        "Helvetica",
+        "the font of files, such as `Latin Modern Roman`; `--fonts` names a folder of fonts",
+    )
+    size: float = key("size", Number(4, 40), 11.0, "the size of letters in files, in points")
 
 
 @dataclass(frozen=True)
@@ -80,6 +108,38 @@ class Figure:
     )
     y_scale: str = key("y_scale", Choice(("linear", "log")), "linear", "scale of the y axis")
     mark: MarkSection | None = field(default=None, metadata={"section": MarkSection})
+    facets: str = key(
+        "facets",
+        Text("a key of `sweep`, or `contender`", PATH, 200),
+        "",
+        "draw a panel for each value of this swept key, or for each contender",
+    )
+    where: tuple[tuple[str, tuple[str, ...]], ...] = keys_map(
+        "where",
+        Text("values that the key takes", PATH, 200),
+        "draw only the runs with these values of swept keys, such as `{links.loss: [0%, 1%]}`; "
+        "`contender` stands for the names of contenders",
+        many=True,
+    )
+    labels: tuple[tuple[str, str], ...] = keys_map(
+        "labels",
+        Text("text", PATH, 200),
+        "what to write instead of the names of contenders, swept keys, their values and metrics, "
+        "such as `{switchml: SwitchML}`",
+    )
+    units: tuple[tuple[str, str], ...] = keys_map(
+        "units",
+        Choice(tuple(UNITS)),
+        "the units in which metrics and swept keys are shown, such as "
+        "`{allreduce.time_s.median: ms}`",
+    )
+    size: SizeSection | None = field(default=None, metadata={"section": SizeSection})
+    font: FontSection | None = field(default=None, metadata={"section": FontSection})
+    format: tuple[str, ...] = keys_list(
+        "format",
+        Choice(FORMATS),
+        "also write the figure as files of these formats, which needs vl-convert-python",
+    )
     long: tuple[str, ...] = keys_list(
         "long",
         Text("key=value, as for --set", PATH, 1000),

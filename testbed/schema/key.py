@@ -35,6 +35,13 @@ def keys_list(name: str, kind: Kind, doc: str, default: tuple[Any, ...] = ()) ->
     return field(default=default, metadata={"key": Key(name, kind, doc), "many": True})
 
 
+def keys_map(name: str, kind: Kind, doc: str, many: bool = False) -> Any:
+    """Returns a dataclass field that is read from a YAML mapping with any keys, as (key, value)
+    pairs. many: whether each value is a list of values, or a single value that stands for one."""
+    metadata = {"key": Key(name, kind, doc), "map": "many" if many else "one"}
+    return field(default=(), metadata=metadata)
+
+
 def key_of(item: Field[Any]) -> Key | None:
     found = item.metadata.get("key")
     assert found is None or isinstance(found, Key)

@@ -166,12 +166,12 @@ def test_shapes_that_do_not_divide(
 
 
 def test_the_result_folder_describes_itself(scenario) -> None:
-    lossy = ("--set", "links.loss=5%")  # workers.svg is drawn where something was sent twice
+    lossy = ("--set", "links.loss=5%")  # workers.vl.json is written where something was sent twice
     ended = scenario.run(scenario.write(SMALL), "--set", "switch.pcap=true", *lossy)
     assert ended.code == 0, ended.err
     assert {path.name for path in ended.folder.iterdir()} >= {
         *("scenario.yaml", "manifest.json", "metrics.json", "events.jsonl", "drops.json"),
-        *("logs", "pcap", "report.html", "time.svg", "workers.svg"),
+        *("logs", "pcap", "report.html", "time.vl.json", "workers.vl.json"),
     }
     again = load(ended.folder / "scenario.yaml").points[0].resolved.scenario
     assert (again.switch.lanes, again.workload.elements, again.seed) == (64, 40_000, 1)

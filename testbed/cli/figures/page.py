@@ -10,20 +10,24 @@ from typing import Any
 
 import yaml
 
+from agglab.testbed import report
 from agglab.testbed.cli.figures.tested import EVERYTHING_TESTED, Untested, untested
 from agglab.testbed.judge.verdicts import UNDECIDED, verdict_of
-from agglab.testbed.report import write
+from agglab.testbed.report import embedding, vega
 from agglab.testbed.report.expected import judged
 from agglab.testbed.results.files import NoResults, read_object
 from agglab.testbed.results.recorded_scenario import RecordedScenario
 
 STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 1280px; margin: 0 auto; padding: 1rem; }
-.clocks { display: grid; grid-template-columns: repeat(auto-fit, minmax(320px, 1fr)); gap: 1rem; }
-img { width: 100%; height: auto; background: white; border-radius: 4px; }
+body { max-width: 1280px; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
+.clocks { display: grid; gap: 1rem; grid-template-columns: minmax(0, 1fr); }
+@media (min-width: 60em) { .clocks { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
+th { overflow-wrap: normal; text-align: left; }
+.clocks > div { min-width: 0; } figure { margin: 1rem 0; }
 .failed { color: #c8322b; font-weight: 600; }
 .untested { color: #8a6100; font-weight: 600; }
+@media (prefers-color-scheme: dark) { .failed { color: #ff8a65; } .untested { color: #e0b050; } }
 """
 CLOCKS = {"mininet": "real links", "virtual": "virtual time"}
 
@@ -39,12 +43,14 @@ class ShownFigure:
 
 
 def page(shown: Sequence[ShownFigure]) -> str:
-    """Returns the page with the figures of both clocks side by side. SVG files are embedded, so
-    that the page can be sent as one file."""
-    parts: list[str] = []
+    """Returns the page with the figures of both clocks side by side. Charts and the scripts that
+    draw them are embedded, so that the page can be sent as one file."""
+    parts = [embedding.hint()]
     for name in dict.fromkeys(each.name for each in shown):
         parts += _section([each for each in shown if each.name == name])
-    body = "\n".join(parts)
+    source = vega.script()
+    library = source.read_text(encoding="utf-8") if source else ""
+    body = "\n".join([*parts, embedding.whole_scripts(library)])
     return (
         "<!doctype html>\n<html lang=en><meta charset=utf-8>\n"
         '<meta name=viewport content="width=device-width, initial-scale=1">\n'
@@ -77,7 +83,7 @@ def _section(of_name: Sequence[ShownFigure]) -> Iterator[str]:
 
 def _read(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Returns the section `figure` of the scenario, and the metrics. Raises NoResults."""
-    write(folder)
+    report.write(folder)
     try:
         tree = yaml.safe_load((folder / "scenario.yaml").read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
@@ -95,12 +101,13 @@ def _never_run(shown: ShownFigure, error: NoResults) -> str:
 
 def _column(shown: ShownFigure, metrics: Mapping[str, Any]) -> Iterator[str]:
     yield f"<div><h3>{CLOCKS[shown.clock]}</h3>"
-    for file in sorted(shown.folder.glob("figure-*.svg")):
-        yield file.read_text(encoding="utf-8")
+    for figure in report.figures(shown.folder):
+        if figure.is_declared:
+            yield embedding.chart(figure.spec)
     yield _verdict(shown, metrics)
     yield _measured(shown, metrics)
-    report = escape(f"{shown.clock}/{shown.name}/latest/report.html", quote=True)
-    yield f'<p><a href="{report}">report</a></p></div>'
+    link = escape(f"{shown.clock}/{shown.name}/latest/report.html", quote=True)
+    yield f'<p><a href="{link}">report</a></p></div>'
 
 
 def _verdict(shown: ShownFigure, metrics: Mapping[str, Any]) -> str:

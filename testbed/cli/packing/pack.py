@@ -10,6 +10,7 @@ from typing import Any
 
 from agglab.testbed.base.paths import REPOSITORY
 from agglab.testbed.base.problems import ScenarioError
+from agglab.testbed.cli.arguments import CHART_FORMATS
 from agglab.testbed.cli.packing import archive
 from agglab.testbed.cli.packing.named_files import CannotPack, OwnFiles, rewritten
 from agglab.testbed.judge.fidelity import OF_THE_MACHINE
@@ -24,8 +25,8 @@ from p4native.common.whole_files import whole_file
 LEFT_OUT = ("pcap", "sums")
 """The folders of a run that are not packed. They are large, and repeating the run creates them
 again."""
-DRAWN = (".svg", ".html")
-"""The suffixes of files that are not packed for single runs of a sweep, because `report`
+DRAWN = (".vl.json", ".html", *(f".{form}" for form in CHART_FORMATS))
+"""The endings of files that are not packed for single runs of a sweep, because `report`
 draws them again."""
 PATCH = "changes.patch"
 README = """A pack of Agglab: results, and what made them.
@@ -116,7 +117,7 @@ def _files(folder: Path) -> list[tuple[str, bytes]]:
     found = []
     for path in sorted(folder.resolve().rglob("*")):
         inside = path.relative_to(folder.resolve())
-        drawn = path.suffix in DRAWN and len(inside.parts) > 1
+        drawn = path.name.endswith(DRAWN) and len(inside.parts) > 1
         if path.is_symlink() or not path.is_file() or drawn or set(inside.parts) & set(LEFT_OUT):
             continue
         found.append((str(inside), path.read_bytes()))

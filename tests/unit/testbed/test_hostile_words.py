@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
 from agglab.testbed.base.errors import NodeFailed
 from agglab.testbed.base.problems import Where
 from agglab.testbed.real.targets.thrift import ProgramNames
-from agglab.testbed.report.svg import Canvas
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.schema.document import Scalar
 from agglab.testbed.schema.scenario import NAME
@@ -75,17 +73,6 @@ def test_a_files_name_is_no_worse_than_a_name(stem: str, tmp_path: Path) -> None
     suite = load(path)
     assert NAME.read(Scalar(suite.name, False, Where(""))) == suite.name
     assert suite.points[0].resolved.name == suite.name
-
-
-def test_a_chart_is_xml_whatever_its_words_are() -> None:
-    canvas = Canvas(100, 100, "</title><script>\x1b[2J\0")
-    canvas.text(1, 2, "]]><script>alert(1)</script>\x08", anchor="' onload='x")
-    canvas.rectangle(0, 0, 1, 1, "red", hint="</title>&\x1b")
-    root = ElementTree.fromstring(canvas.render())
-    assert {element.tag.rpartition("}")[2] for element in root.iter()} == {
-        *("svg", "title", "rect", "text")
-    }
-    assert not any("onload" in element.attrib for element in root.iter())
 
 
 def test_what_a_log_holds_does_not_reach_the_terminal_as_a_command(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import json
-import random
 import re
 import shlex
 import shutil
@@ -18,11 +17,8 @@ import pytest
 
 from agglab.testbed import report
 from agglab.testbed.experiment.scenario_run import run
-from agglab.testbed.report import dygraphs
-from agglab.testbed.report.chart import Piece, Track
 from agglab.testbed.report.expected import judged
-from agglab.testbed.report.topology import tree
-from agglab.testbed.report.zoom import POINTS_MAX, series, thinned
+from agglab.testbed.report.network import ALIKE_MAX, specification
 from agglab.testbed.results.recorded_scenario import RecordedScenario, number, unit
 from agglab.testbed.scenario import load
 
@@ -37,7 +33,6 @@ workload: {elements: 2000, rounds: 12}
 expect: {exact: true, totals.injected_drops: {min: 1, max: 3}}
 """
 SWEEP = "sweep: {workload.elements: [200, 400], links.rate: [10mbit, 20mbit]}\n"
-LIBRARY = dygraphs.Library("function Dygraph() {}", ".x {}")
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +52,6 @@ def folder(made: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def swept(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree((made / "sweep/lossy/latest").resolve(), tmp_path / "sweep"))
-
-
-@pytest.fixture
-def library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dygraphs, "find", lambda places: LIBRARY)
 
 
 def metrics_of(folder: Path) -> dict[str, Any]:
@@ -106,6 +96,17 @@ def test_what_to_run_next_is_a_command_that_works(folder: Path) -> None:
         assert done.returncode == 0, done.stderr
 
 
+def test_what_was_asked_counts_the_workers_and_names_only_what_there_is(folder: Path) -> None:
+    assert "12 rounds of allreduce over 2,000 float32 values by 4 workers" in text_of(folder)
+    scenario = folder / "scenario.yaml"
+    text = scenario.read_text()
+    for key, value in (("elements", "2000"), ("dtype", "float32"), ("rounds", "12")):
+        assert f"  {key}: {value}\n" in text
+        text = text.replace(f"  {key}: {value}\n", "")
+    scenario.write_text(text.replace("kind: allreduce", "kind: async_sgd"))
+    assert "1 round of async_sgd by 4 workers in topology two_tier" in text_of(folder)
+
+
 def test_a_run_that_holds_says_so(folder: Path) -> None:
     metrics = metrics_of(folder)
     metrics |= {"ok": True, "reason": ""}
@@ -132,74 +133,89 @@ def test_losses_say_where_and_why(folder: Path) -> None:
     assert "dropped on purpose: loss 0.05" in rows and "dropped on purpose: loss 0.01" in rows
 
 
-def test_the_topology_is_a_tree_with_each_link_once(folder: Path) -> None:
+def picture(metrics: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The rows of the nodes and of the links in the picture of a network, by name."""
+    links, nodes, *_ = specification(metrics)["layer"]
+    return (
+        {row["name"]: row for row in nodes["data"]["values"]},
+        {row["link"]: row for row in links["data"]["values"]},
+    )
+
+
+def test_the_topology_has_each_link_once_with_its_bytes_and_losses(folder: Path) -> None:
     metrics = metrics_of(folder)
-    root = tree(metrics)
-    nodes, found = [root], {}
-    while nodes:
-        node = nodes.pop()
-        nodes += node.below
-        found |= {way.name: (way.bytes, way.lost, node.rate) for way in node.ways}
-    ways = {n: w for link in metrics["links"].values() for n, w in link.items()}
-    assert {name: (way["bytes"], way["dropped"]) for name, way in ways.items()} == {
-        name: (count, lost) for name, (count, lost, _) in found.items()
-    }
-    assert {rate for *_, rate in found.values()} == {"10mbit", "20mbit"}
-    assert root.is_switch and {node.label for node in root.below} >= {"s1", "s2"}
+    nodes, links = picture(metrics)
+    assert set(links) == set(metrics["links"])
+    for name, ways in metrics["links"].items():
+        assert links[name]["lost"] == sum(way["dropped"] for way in ways.values())
+        assert links[name]["rate"] == ("20mbit" if name.startswith("s1-") else "10mbit")
+        sizes = {links[name][way].rpartition(": ")[2] for way in ("up", "down")}
+        assert sizes == {f"{way['bytes'] / 1e3:.3g} kB" for way in ways.values()}
+    tiers = {name: row["y"] for name, row in nodes.items()}
+    assert {name: y for name, y in tiers.items() if name.startswith("h")} == dict.fromkeys(
+        ("h1", "h2", "h3", "h4"), 0
+    )
+    assert sorted(y for name, y in tiers.items() if name.startswith("s")) == [1, 1, 2]
 
 
 def test_many_hosts_are_drawn_as_one_with_their_sum() -> None:
     links = {
         f"h{i}-s1": {
-            f"h{i}->s1": {"bytes": 10, "dropped": 1, "queue_drops": 0},
-            f"s1->h{i}": {"bytes": 20, "dropped": 0, "queue_drops": 2},
+            f"h{i}->s1": {"bytes": 10, "dropped": 1, "queue_drops": 0, "rate_bps": 10**6},
+            f"s1->h{i}": {"bytes": 20, "dropped": 0, "queue_drops": 2, "rate_bps": 10**6},
         }
-        for i in range(1, 21)
+        for i in range(1, 2 + ALIKE_MAX)
     }
-    root = tree({"links": links, "switches": {"s1": {}}})
-    (group,) = root.below
-    assert group.label == "20 hosts, h1 to h20"
-    assert [(way.bytes, way.lost) for way in group.ways] == [(200, 20), (400, 40)]
+    nodes, drawn = picture({"links": links, "switches": {"s1": {}}})
+    assert list(nodes) == ["9 hosts", "s1"]
+    assert nodes["9 hosts"]["lines"] == ["9 hosts", "1mbit", "↑ 90 B", "↓ 180 B", "27 lost"]
+    assert list(drawn) == ["h1-s1 to h9-s1"]
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_the_root_is_the_switch_whose_farthest_node_is_nearest(seed: int) -> None:
-    """Compared with all distances in a random network, where hosts may have two links."""
-    draw = random.Random(seed)
-    switches = [f"s{n}" for n in range(1, 8)]
-    pairs = {(f"s{n}", f"s{draw.randrange(1, n)}") for n in range(2, 8)} | {("s1", "s7")}
-    pairs |= {(f"h{n}", draw.choice(switches)) for n in range(9) for _ in range(1 + (n == 8))}
-    beside: dict[str, set[str]] = {}
-    for one, other in pairs:
-        beside.setdefault(one, set()).add(other)
-        beside.setdefault(other, set()).add(one)
+def test_a_fat_tree_fits_a_page() -> None:
+    """Of 16 ports: 1024 hosts, 320 switches."""
+    links: dict[str, Any] = {}
 
-    def farthest(name: str) -> int:
-        seen, edge, steps = {name}, {name}, -1
-        while edge:
-            steps, edge = steps + 1, {o for n in edge for o in beside[n]} - seen
-            seen |= edge
-        return steps
+    def connect(a: str, b: str) -> None:
+        links[f"{a}-{b}"] = {f"{a}->{b}": {"bytes": 1}, f"{b}->{a}": {"bytes": 1}}
 
-    ways = {f"{a}-{b}": {f"{a}->{b}": {"bytes": 1}, f"{b}->{a}": {"bytes": 1}} for a, b in pairs}
-    metrics = {"links": ways, "switches": {name: {} for name in switches}}
-    wanted = min(switches, key=lambda name: (farthest(name), -len(beside[name])))
-    assert tree(metrics).label == wanted
+    for pod in range(16):
+        for edge in range(8):
+            for host in range(8):
+                connect(f"h{pod}_{edge}_{host}", f"e{pod}_{edge}")
+            for up in range(8):
+                connect(f"e{pod}_{edge}", f"a{pod}_{up}")
+        for up in range(8):
+            for core in range(8):
+                connect(f"a{pod}_{up}", f"c{up}_{core}")
+    switches = {end for link in links for end in link.split("-") if not end.startswith("h")}
+    metrics = {"links": links, "switches": {name: {} for name in sorted(switches)}}
+    spec = specification(metrics)
+    rows = spec["layer"][1]["data"]["values"]
+    tiers = [[row["x"] for row in rows if row["y"] == y] for y in range(4)]
+    assert [len(tier) for tier in tiers] == [128, 128, 128, 64]
+    assert all(len(set(tier)) == len(tier) for tier in tiers), "no node hides another"
+    assert spec["height"] < 500
 
 
-def test_a_circle_of_links_ends() -> None:
+def test_a_circle_of_links_is_drawn_with_each_link_once() -> None:
     links = {
         f"{a}-{b}": {f"{a}->{b}": {"bytes": 1}, f"{b}->{a}": {"bytes": 1}}
         for a, b in (("s1", "s2"), ("s2", "s3"), ("s1", "s3"))
     }
-    root = tree({"links": links, "switches": {"s1": {}, "s2": {}, "s3": {}}})
-    assert sorted(n.label for n in root.below) == ["s2", "s3"]
-    assert [n.label for n in root.below[0].below] == ["s3 (above)"]
+    nodes, drawn = picture({"links": links, "switches": {"s1": {}, "s2": {}, "s3": {}}})
+    assert (set(nodes), set(drawn)) == ({"s1", "s2", "s3"}, set(links))
+
+
+def test_without_switches_the_hosts_are_a_tier() -> None:
+    link = {"h1->h2": {"bytes": 1}, "h2->h1": {"bytes": 2}}
+    nodes, drawn = picture({"links": {"h1-h2": link}, "switches": {}})
+    assert {row["y"] for row in nodes.values()} == {0} and len(drawn) == 1
 
 
 CHANGES = {
-    "topology.svg": ("links", lambda ways: [w.update(bytes=123_456) for w in ways.values()]),
-    "drops.svg": (
+    "topology.vl.json": ("links", lambda ways: [w.update(bytes=123_456) for w in ways.values()]),
+    "drops.vl.json": (
         "links",
         lambda ways: [w.update(dropped=w["dropped"] + 7) for w in ways.values()],
     ),
@@ -219,8 +235,9 @@ def test_a_link_s_number_changes_its_figure(folder: Path, file: str) -> None:
     assert (folder / file).read_text() != before
 
 
-@pytest.mark.parametrize("file", ["time.svg", "distribution.svg", "workers.svg", "progress.svg"])
-def test_a_number_of_a_job_changes_its_figure(folder: Path, file: str, library: None) -> None:
+@pytest.mark.parametrize("file", ["time", "distribution", "workers", "progress"])
+def test_a_number_of_a_job_changes_its_figure(folder: Path, file: str) -> None:
+    file += ".vl.json"
     report.write(folder)
     before, page = (folder / file).read_text(), (folder / "report.html").read_text()
     metrics, lines = metrics_of(folder), (folder / "events.jsonl").read_text().splitlines()
@@ -237,57 +254,58 @@ def test_a_number_of_a_job_changes_its_figure(folder: Path, file: str, library: 
 
 
 def charts_of(page: str) -> list[Any]:
-    """The data of all charts in a page."""
-    found = re.findall(r"<script type='application/json'>(.*?)</script>", page)
-    return [json.loads(text) for text in found]
+    """The specifications of all charts in a page."""
+    texts = re.findall(r"<script type='application/json'>(.*?)</script>", page)
+    return [json.loads(text) for text in texts]
 
 
-def test_a_sweep_has_a_line_over_each_key_and_follows_its_numbers(
-    swept: Path, library: None
-) -> None:
+def test_a_sweep_has_a_line_over_each_key_and_follows_its_numbers(swept: Path) -> None:
     page = report.write(swept).read_text()
-    files = [f"time-by-{key}.svg" for key in ("workload.elements", "links.rate")]
+    files = [f"time-by-{key}.vl.json" for key in ("workload.elements", "links.rate")]
     before = [(swept / file).read_text() for file in files]
-    chart = next(each for each in charts_of(page) if "choices" not in each)
-    assert chart["bands"] and chart["x"] == "workload.elements"
+    chart = json.loads(before[0])
+    assert chart in charts_of(page)
     metrics = metrics_of(swept)
-    lines = {line["name"]: line["points"] for line in chart["series"]}
-    assert set(lines) == {"links.rate 10mbit", "links.rate 20mbit"}
+    rows = {(row["line"], row["x"]): row for row in chart["data"]["values"]}
+    assert {line for line, _ in rows} == {"links.rate 10mbit", "links.rate 20mbit"}
     for point in metrics["points"]:
         x = float(point["settings"]["workload.elements"])
         y = point["metrics"]["allreduce"]["time_s"]["median"]
-        (drawn,) = [p for p in lines[f"links.rate {point['settings']['links.rate']}"] if p[0] == x]
-        assert drawn[1] == y and drawn[2] <= y <= drawn[3]
+        row = rows[f"links.rate {point['settings']['links.rate']}", x]
+        assert row["y"] == pytest.approx(y, rel=1e-8) and row["low"] <= row["y"] <= row["high"]
     metrics["points"][0]["metrics"]["allreduce"]["time_s"]["median"] *= 9
     (swept / "metrics.json").write_text(json.dumps(metrics))
     report.write(swept)
     assert all((swept / f).read_text() != b for f, b in zip(files, before, strict=True))
 
 
-def choices_of(page: str) -> Any:
-    """The data of the chart whose metric the reader chooses: axis -> metric -> chart."""
-    return next(data["choices"] for data in charts_of(page) if "choices" in data)
+def choices_of(page: str) -> dict[str, Any]:
+    """The charts whose metric the reader chooses, by the key of their axis."""
+    charts = [chart for chart in charts_of(page) if "params" in chart]
+    return {chart["usermeta"]["title"].rpartition(" ")[2]: chart for chart in charts}
 
 
-def test_the_reader_can_choose_each_number_that_differs(swept: Path, library: None) -> None:
+def test_the_reader_can_choose_each_number_that_differs(swept: Path) -> None:
     choices = choices_of(report.write(swept).read_text())
     metrics = metrics_of(swept)
     assert set(choices) == {"workload.elements", "links.rate"}
-    for axis, charts in choices.items():
-        assert next(iter(charts)) == "allreduce.time_s.median"
-        assert "exact" not in charts and "rounds" not in charts, "a flag, and one that is the same"
-        line = {x: y for each in charts["link_bound_s"]["series"] for x, y in each["points"]}
+    for chart in choices.values():
+        (chosen,) = chart["params"]
+        names = chosen["bind"]["labels"]
+        assert names[0] == "allreduce.time_s.median"
+        assert "exact" not in names and "rounds" not in names, "a flag, and one that is the same"
+        of_bound = names.index("link_bound_s")
+        values = {row["values"][of_bound] for row in chart["data"]["values"]}
         points = metrics["points"]
-        assert set(line.values()) <= {point["metrics"]["link_bound_s"] for point in points}
-        assert len(line) == 2 and charts["link_bound_s"]["x"].startswith(axis)
+        assert values == {point["metrics"]["link_bound_s"] for point in points}
 
 
-def test_without_a_swept_number_nothing_is_to_be_chosen(swept: Path, library: None) -> None:
+def test_without_a_swept_number_nothing_is_to_be_chosen(swept: Path) -> None:
     metrics = metrics_of(swept)
     for point, name in zip(metrics["points"], "abcd", strict=False):
         point["settings"] = {"system": name}
     (swept / "metrics.json").write_text(json.dumps(metrics))
-    assert "choices" not in report.write(swept).read_text()
+    assert choices_of(report.write(swept).read_text()) == {}
 
 
 def test_a_key_that_would_lead_elsewhere_names_no_file(swept: Path) -> None:
@@ -301,52 +319,11 @@ def test_a_key_that_would_lead_elsewhere_names_no_file(swept: Path) -> None:
     assert set(around.rglob("*evil*")) == before
 
 
-def test_the_library_is_in_the_page_once_or_everything_is_plain(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dygraphs, "find", lambda places: LIBRARY)
-    assert report.write(folder).read_text().count(LIBRARY.script) == 1
-    monkeypatch.setattr(dygraphs, "find", lambda places: None)
-    plain = report.write(folder).read_text()
-    assert "<script" not in plain and plain.count("<svg") >= 8
-
-
-def test_where_the_library_is_looked_for(tmp_path: Path) -> None:
-    assert dygraphs.find([tmp_path]) is None
-    (tmp_path / "dygraph.min.js").write_text(
-        "var Dygraph;\n//# sourceMappingURL=dygraph.min.js.map"
-    )
-    found = dygraphs.find([tmp_path / "none", tmp_path])
-    assert found and found.script == "var Dygraph;\n" and found.style == ""
-    (tmp_path / "dygraph.min.js").write_text("var Dygraph = '</SCRIPT>'")
-    assert dygraphs.find([tmp_path]) is None
-
-
-def test_text_in_a_chart_s_data_ends_no_tag(folder: Path, library: None) -> None:
+def test_text_in_a_chart_s_data_ends_no_tag(folder: Path) -> None:
     events = (folder / "events.jsonl").read_text().splitlines()
     mark = {"t_ns": 5, "event": "fault", "fault": "x</script><b>", "target": "h1"}
     (folder / "events.jsonl").write_text("\n".join([*events, json.dumps(mark)]) + "\n")
     assert "x</script>" not in report.write(folder).read_text()
-
-
-def test_a_line_keeps_its_peaks_when_thinned() -> None:
-    line = [(float(i), 1.0) for i in range(50_000)]
-    line[31_234] = (31_234.0, 99.0)
-    kept = thinned(line, POINTS_MAX)
-    assert len(kept) <= POINTS_MAX + 4 and (31_234.0, 99.0) in kept
-    assert kept[0] == line[0] and kept[-1] == line[-1]
-
-
-def test_pieces_are_apart_and_broken_off_ones_dashed() -> None:
-    pieces = [
-        Piece([(0, 0), (1, 1)]),
-        Piece([(2, 1), (3, 2)], dashed=True),
-        Piece([(4, 1), (5, 2)]),
-    ]
-    solid, dashed = series([Track("w", pieces)])
-    assert solid["points"] == [[0, 0], [1, 1], [2.5, None], [4, 1], [5, 2]] and not solid["dashed"]
-    assert dashed["points"] == [[2, 1], [3, 2]] and dashed["dashed"]
-    assert dashed["name"] == "w, aborted"
 
 
 @pytest.mark.parametrize(

@@ -11,35 +11,34 @@ import yaml
 
 from agglab.testbed.report import declared
 from agglab.testbed.report.by_axis import MEDIAN
+from agglab.testbed.report.colours import Palette
+from agglab.testbed.report.figure_style import styled
+from agglab.testbed.report.specification import specification
 from agglab.testbed.results.recorded_scenario import RecordedScenario
 
 AXIS = "workload.window"
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> Any:
+def drawn() -> Any:
     """Draws a figure of medians against windows 1, 2, 4 ...: tracks, marks and whether its axis is
     logarithmic."""
-    asked: list[tuple[Any, ...]] = []
-
-    def keep(*given: Any) -> str:
-        asked.append(given)
-        return ""
-
-    monkeypatch.setattr(declared, "lines", keep)
 
     def draw(rounds: Sequence[Sequence[float]], y: str = MEDIAN, **section: Any) -> Any:
         points = [
             {"settings": {AXIS: str(2**i)}, "metrics": metrics(times, 2.0**i)}
             for i, times in enumerate(rounds)
         ]
-        text = yaml.safe_dump({"figure": {"y": [y], **section}})
-        declared.figures({"points": points}, RecordedScenario(text), Path())
-        _title, _x, _label, tracks, _references, marks, _layout, _ticks, log = asked[0]
-        asked.clear()
-        return tracks, marks, log
+        chart = first({"points": points}, y=[y], **section)
+        return chart.tracks, list(chart.marks), chart.log
 
     return draw
+
+
+def first(metrics: dict[str, Any], folder: Path = Path(), **section: Any) -> Any:
+    """The first chart that a section `figure` asks for, whose values are read as from YAML."""
+    text = yaml.safe_dump({"figure": section})
+    return declared.charts(metrics, RecordedScenario(text).tree["figure"], folder)[0]
 
 
 def metrics(times: Sequence[float], share: float) -> dict[str, Any]:
@@ -86,20 +85,14 @@ def test_the_axis_is_logarithmic_where_asked_and_possible(drawn: Any) -> None:
     assert drawn(rounds, y="nothing", y_scale="log")[2] is False
 
 
-def test_a_second_axis_makes_lines_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[Any] = []
-    monkeypatch.setattr(declared, "lines", lambda *given: drawn.append(given[3]) or "")
+def test_a_second_axis_makes_lines_of_its_own() -> None:
     points = [
         {"settings": {AXIS: window, "links.rate": rate}, "metrics": metrics([1.0], 1.0)}
         for rate in ("10mbit", "20mbit")
         for window in ("1", "2")
     ]
-    declared.figures(
-        {"points": points},
-        RecordedScenario(yaml.safe_dump({"figure": {"x": AXIS, "y": [MEDIAN]}})),
-        Path(),
-    )
-    names = [(track.name, len(track.pieces[0].points)) for track in drawn[0]]
+    tracks = first({"points": points}, x=AXIS, y=[MEDIAN]).tracks
+    names = [(track.name, len(track.pieces[0].points)) for track in tracks]
     assert names == [("links.rate 10mbit", 2), ("links.rate 20mbit", 2)]
 
 
@@ -113,14 +106,12 @@ def repeated(times: dict[tuple[int, int], float]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def tracks(monkeypatch: pytest.MonkeyPatch) -> Any:
+def tracks() -> Any:
     """Returns the title and the tracks of the first figure that the metrics of a sweep give."""
 
     def draw(metrics: dict[str, Any], folder: Path = Path(), **section: Any) -> Any:
-        asked: list[tuple[Any, ...]] = []
-        monkeypatch.setattr(declared, "lines", lambda *given, **_: asked.append(given) or "")
-        declared.figures(metrics, RecordedScenario(yaml.safe_dump({"figure": section})), folder)
-        return asked[0][0], asked[0][3]
+        chart = first(metrics, folder, **section)
+        return chart.title, chart.tracks
 
     return draw
 
@@ -166,3 +157,87 @@ def test_over_time_each_run_is_a_line_of_its_series(tracks: Any, tmp_path: Path)
     assert (first.name, second.name) == (f"{AXIS} 1", f"{AXIS} 2")
     assert list(first.pieces[0].points) == [(1.0, 70.0), (2.0, 71.0)]
     assert list(second.pieces[0].points) == [(1.0, 30.0), (2.0, 31.0)]
+
+
+def compared(**section: Any) -> Any:
+    """The first chart of two contenders over windows, losses and rates; the time of a run is the
+    product of its numbers."""
+    points = []
+    for window in (1, 2):
+        for loss in (0, 1):
+            for rate in (10, 20):
+                times = {"ring": window * rate * 1.0, "sum": window * rate * 0.5 + loss}
+                runs = {name: metrics([time], 1.0) for name, time in times.items()}
+                settings = {AXIS: str(window), "links.loss": f"{loss}%"}
+                settings["links.rate"] = f"{rate}mbit"
+                point = {"contenders": runs, "ok": True, "reason": ""}
+                points.append({"settings": settings, "metrics": point})
+    return first({"points": points}, **section)
+
+
+def test_a_contender_has_a_color_and_further_keys_have_dashes() -> None:
+    names = {(track.name, track.style, track.coloured_as) for track in compared().tracks}
+    assert names == {
+        (name, f"links.loss {loss}%, links.rate {rate}mbit", name)
+        for name in ("ring", "sum")
+        for loss in (0, 1)
+        for rate in (10, 20)
+    }
+
+
+def test_facets_are_panels_and_no_dashes() -> None:
+    tracks = compared(facets="links.loss").tracks
+    assert {track.panel for track in tracks} == {"links.loss 0%", "links.loss 1%"}
+    assert {track.style for track in tracks} == {"links.rate 10mbit", "links.rate 20mbit"}
+    of_contenders = compared(facets="contender", where={"links.rate": "10mbit"}).tracks
+    assert {(track.name, track.style, track.panel) for track in of_contenders} == {
+        (f"links.loss {loss}%", "", name) for loss in (0, 1) for name in ("ring", "sum")
+    }
+
+
+def test_where_leaves_out_all_other_runs() -> None:
+    where = {"links.loss": "0%", "links.rate": ["10mbit"], "contender": ["sum"]}
+    (track,) = compared(where=where).tracks
+    assert (track.name, list(track.pieces[0].points)) == ("sum", [(1.0, 5.0), (2.0, 10.0)])
+
+
+def test_labels_are_written_and_the_color_stays() -> None:
+    where = {"links.rate": "10mbit"}
+    labels = {"sum": "SwitchML", AXIS: "Window", MEDIAN: "Time", "2": "two", "links.loss": "Loss"}
+    chart = compared(where=where, labels=labels)
+    assert (chart.x_label, chart.y_label) == ("Window", "Time")
+    of_no_loss = chart.tracks[:2]
+    named = {track.coloured_as: (track.name, track.style) for track in of_no_loss}
+    assert named == {
+        "ring": ("ring", "Loss 0%"),
+        "sum": ("SwitchML", "Loss 0%"),
+    }
+    assert [text for _, text in chart.ticks] == ["1", "two"]
+
+
+def test_units_divide_values_and_stand_on_the_axes() -> None:
+    where = {"links.loss": "0%", AXIS: "1", "contender": "ring"}
+    units = {MEDIAN: "ms", "links.rate": "kbit/s"}
+    chart = compared(where=where, x="links.rate", units=units)
+    assert (chart.x_label, chart.y_label) == ("links.rate (kbit/s)", f"{MEDIAN} (ms)")
+    (track,) = chart.tracks
+    assert list(track.pieces[0].points) == [(10_000.0, 10_000.0), (20_000.0, 20_000.0)]
+    assert chart.ticks == ()
+
+
+def test_a_band_of_rounds_is_in_the_unit_of_its_line(drawn: Any) -> None:
+    rounds = [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]
+    (plain,), _, _ = drawn(rounds)
+    (in_ms,), _, _ = drawn(rounds, units={MEDIAN: "ms"})
+    assert in_ms.band == [(x, low * 1e3, high * 1e3) for x, low, high in plain.band]
+
+
+def test_a_figure_in_files_has_the_size_and_font_that_are_asked_for() -> None:
+    spec = specification(compared(facets="links.loss"), Palette())
+    section = {"size": {"width": "180mm", "height": "90mm"}, "font": {"family": "X Y", "size": "7"}}
+    panels = styled(spec, section)
+    assert panels["config"]["font"] == "X Y" and panels["config"]["axis"]["labelFontSize"] == 7
+    assert panels["spec"]["width"] * 2 < 180 / 25.4 * 72 and panels["spec"]["height"] < 256
+    single = styled(specification(compared(), Palette()), section)
+    assert single["autosize"] == {"type": "fit", "contains": "padding"}
+    assert (single["width"], single["height"]) == pytest.approx((510.2, 255.1), abs=0.1)

@@ -2,31 +2,17 @@
 
 import json
 import re
-import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from agglab.testbed import report
-from agglab.testbed.report.chart import (
-    Axis,
-    Piece,
-    Reference,
-    Series,
-    Track,
-    bars,
-    lines,
-    number,
-    tick_step,
-)
-from agglab.testbed.report.figures import figures_of_several
+from agglab.testbed.base.errors import MachineLacks
+from agglab.testbed.report import vega
+from agglab.testbed.report.chart import BarChart, LineChart, Piece
+from agglab.testbed.report.figures import WORKERS_MAX, charts_of_several, run_charts
 from agglab.testbed.report.tracks import tracks
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 JOB = {
     "exact": True,
@@ -138,8 +124,9 @@ def test_a_report_stands_alone(folder: Path) -> None:
     tags = Tags()
     tags.feed(text)
     assert tags.open == []
-    assert all((folder / each).is_file() for each in tags.references)  # beside it, none elsewhere
-    assert {"time.svg", "progress.svg", "metrics.json"} <= set(tags.references)
+    beside = set(tags.references) - ({vega.SCRIPT} if vega.script() is None else set())
+    assert all((folder / each).is_file() for each in beside), "beside it, none elsewhere"
+    assert {"time.vl.json", "progress.vl.json", "metrics.json"} <= set(tags.references)
     assert not tags.seen & {"img", "link", "iframe"}
     assert "&lt;demo&gt; &amp; co" in text
     assert "<demo>" not in text
@@ -182,16 +169,16 @@ def without_calls(folder: Path) -> Path:
 def test_the_same_folder_gives_the_same_bytes(folder: Path) -> None:
     def drawn() -> dict[str, bytes]:
         report.write(folder)
-        kinds = (".svg", ".html")
-        return {p.name: p.read_bytes() for p in folder.iterdir() if p.suffix in kinds}
+        kinds = (".vl.json", ".html")
+        return {p.name: p.read_bytes() for p in folder.iterdir() if p.name.endswith(kinds)}
 
     first = drawn()
     assert set(first) == {
-        "time.svg",
-        "workers.svg",
-        "progress.svg",
-        "drops.svg",
-        "topology.svg",
+        "time.vl.json",
+        "workers.vl.json",
+        "progress.vl.json",
+        "drops.vl.json",
+        "topology.vl.json",
         "report.html",
     }
     assert drawn() == first
@@ -199,18 +186,57 @@ def test_the_same_folder_gives_the_same_bytes(folder: Path) -> None:
     assert all(f"\n| `{name}` |" in documented for name in first)
 
 
+def chart(folder: Path, name: str) -> dict:
+    """The specification of a chart in a result folder."""
+    return json.loads((folder / f"{name}.vl.json").read_text())
+
+
+def rows_of_chart(folder: Path, name: str) -> list[dict]:
+    return chart(folder, name)["data"]["values"]
+
+
 def test_figures_show_the_values(folder: Path) -> None:
     report.write(folder)
-    root = ET.parse(folder / "time.svg").getroot()
-    hints = [t.text for t in root.iter(f"{SVG}title")]
-    assert hints == ["Time of each round", *[f"round {i}, time: 0.{i + 3}" for i in (0, 1, 2)]]
-    heights = [
-        float(r.get("height")) for r in root.iter(f"{SVG}rect") if r.find(f"{SVG}title") is not None
-    ]
-    assert heights == pytest.approx([heights[0], heights[0] * 4 / 3, heights[0] * 5 / 3], rel=0.01)
-    assert any(t.text == "link bound 0.25" for t in root.iter(f"{SVG}text"))
-    progress = ET.parse(folder / "progress.svg").getroot()
-    assert len(list(progress.iter(f"{SVG}polyline"))) == 2
+    rows = [(row["x"], row["y"]) for row in rows_of_chart(folder, "time")]
+    assert rows == [("0", 0.3), ("1", 0.4), ("2", 0.5)]
+    reference = chart(folder, "time")["layer"][-1]["data"]["values"]
+    assert reference == [{"at": 0.25, "line": "link bound 0.25"}]
+    progress = {row["line"] for row in rows_of_chart(folder, "progress")}
+    assert progress == {"worker 0", "worker 1"}
+
+
+def test_a_page_names_the_scripts_and_the_scripts_are_there_once(folder: Path) -> None:
+    points = [{"settings": {"n": n}, "metrics": METRICS} for n in ("2", "4")]
+    (folder / "metrics.json").write_text(json.dumps({**METRICS, "points": points}))
+    (folder / "point-0").mkdir()
+    (folder / "point-0/metrics.json").write_text(json.dumps(METRICS))
+    report.write(folder)
+    pages = {"report.html": "charts.js", "point-0/report.html": "../charts.js"}
+    for page, source in pages.items():
+        text = (folder / page).read_text()
+        assert text.count(f"<script src='{source}'></script>") == 1
+        assert len(text) < 200_000, "the scripts are not in the page"
+    assert len([*folder.rglob(vega.SCRIPT)]) == (vega.script() is not None)
+
+
+def test_without_vega_a_run_still_writes_its_charts_as_data(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vega, "find_spec", lambda name: None)
+    report.write(folder)
+    assert rows_of_chart(folder, "time") and not (folder / vega.SCRIPT).exists()
+    with pytest.raises(MachineLacks, match="vl-convert-python"):
+        vega.converted(chart(folder, "time"), "svg")
+
+
+def test_a_cache_that_cannot_be_written_costs_the_charts_only(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(vega, "script", refuse)
+    assert report.write(folder).is_file() and not (folder / vega.SCRIPT).exists()
 
 
 def test_a_run_without_results_still_has_a_report(tmp_path: Path) -> None:
@@ -230,8 +256,9 @@ def test_a_sweep_links_its_points(folder: Path) -> None:
     text = report.write(folder).read_text()
     assert "href='point-0/report.html'" in text
     assert "seed 7" in (folder / "point-0/report.html").read_text()
-    hints = [t.text for t in ET.parse(folder / "time.svg").getroot().iter(f"{SVG}title")]
-    assert "4, median time, link bound: 0.25" in hints
+    assert {"x": "4", "line": "median time", "y": 0.4, "bound": 0.25} in rows_of_chart(
+        folder, "time"
+    )
 
 
 def rows_of(text: str) -> list[list[str]]:
@@ -335,9 +362,9 @@ def test_a_broken_off_round_is_dashed_and_said(folder: Path) -> None:
     ]
     (folder / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in [*EVENTS, *more]))
     report.write(folder)
-    text = (folder / "progress.svg").read_text()
-    assert "(dashed: rounds that were aborted)" in text
-    assert text.count("stroke-dasharray='4 3'") == 2, "rank 1's own round never ended either"
+    assert "(dashed: rounds that were aborted)" in chart(folder, "progress")["usermeta"]["title"]
+    rows = [row for row in rows_of_chart(folder, "progress") if row.get("style") == "aborted"]
+    assert {row["line"] for row in rows} == {"worker 0", "worker 1"}, "rank 1's never ended either"
 
 
 def test_rounds_that_a_job_did_not_come_to_have_no_bar(folder: Path) -> None:
@@ -351,8 +378,8 @@ def test_rounds_that_a_job_did_not_come_to_have_no_bar(folder: Path) -> None:
     several |= {"jobs": both, "fairness": fairness}
     (folder / "metrics.json").write_text(json.dumps(several))
     report.write(folder)
-    hints = [t.text for t in ET.parse(folder / "time.svg").getroot().iter(f"{SVG}title")]
-    assert [h for h in hints if ", b: " in h] == ["round 0, b: 1"]
+    rows = [row for row in rows_of_chart(folder, "time") if row["line"] == "b"]
+    assert rows == [{"x": "0", "line": "b", "y": 1.0}]
 
 
 def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
@@ -448,59 +475,22 @@ def test_many_workers_are_a_figure_and_the_spread_of_their_counters(folder: Path
         ", "
     )
     assert "<td>late</td>" not in part
-    root = ET.parse(folder / "workers.svg").getroot()
-    labels = [t.text for t in root.iter(f"{SVG}text")]
-    assert "Frames beyond the necessary ones (the 24 of 200 workers with the most)" in labels
-    assert "worker 176" in labels
-    assert "worker 175" not in labels
+    title = "Frames beyond the necessary ones (the 24 of 200 workers with the most)"
+    assert chart(folder, "workers")["usermeta"]["title"] == title
+    shown = {row["x"] for row in rows_of_chart(folder, "workers")}
+    assert shown == {f"worker {n}" for n in range(176, 200)}
 
 
-def test_labels_and_legends_do_not_meet() -> None:
-    names = [f"worker {n}" for n in range(1000, 1040)]
-    root = ET.fromstring(bars("t", "frames", names, [Series(n, [1.0] * 40) for n in names]))
-    texts = [(float(t.get("x")), float(t.get("y")), t.text) for t in root.iter(f"{SVG}text")]
-    for y in (41.0, 286.0):
-        row = sorted((x, text) for x, at, text in texts if at == y)
-        assert len(row) > 3
-        assert all(b - a > 5.5 * len(text) for (a, text), (b, _) in pairwise(row))
-        assert row[-1][0] + 5.5 * len(row[-1][1]) * (0.5 if y > 50 else 1) <= 680
-    assert any(text.startswith("and ") for _, _, text in texts)
-
-
-@settings(deadline=None)
-@given(st.floats(1e-12, 1e12))
-def test_ticks_are_round_and_few(top: float) -> None:
-    step = tick_step(top)
-    assert 2 <= top / step <= 5 * (1 + 1e-6)
-    assert f"{step:.0e}"[0] in "125"
-    assert len(Axis(top, 0, 100).ticks()) <= 6
-
-
-@settings(deadline=None)
-@given(st.lists(st.floats(0, 1e9), min_size=1, max_size=20), st.text(max_size=10))
-def test_charts_are_well_formed(values: list[float], name: str) -> None:
-    name = "".join(c for c in name if c.isprintable())
-    labels = [name] * len(values)
-    piece = Piece([(value, value) for value in values])
-    dashed = Piece(piece.points, dashed=True)
-    for svg in (
-        bars(name, name, labels, [Series(name, values)], [Reference(name, values[0])]),
-        lines(name, name, name, [Track(name, [piece]), Track("b", [piece, dashed])]),
-    ):
-        for rectangle in ET.fromstring(svg).iter(f"{SVG}rect"):
-            assert float(rectangle.get("height")) >= 0
-            assert float(rectangle.get("y", 0)) >= 0
-
-
-def test_numbers_are_short() -> None:
-    assert [number(v) for v in (0, 0.33512, 12, 1234, 2.5e6, 1e9)] == [
-        "0",
-        "0.335",
-        "12",
-        "1.23k",
-        "2.5M",
-        "1G",
+def test_of_many_workers_those_that_are_done_last_are_drawn() -> None:
+    events = [
+        {**at(10 * (rank + 1), "round", rank), "round": 0, "chunks": 9}
+        | {"start_ns": BEGIN, "end_ns": BEGIN + 10**7 * (rank + 1)}
+        for rank in range(40)
     ]
+    (progress,) = [c for c in run_charts(METRICS, events) if c.name == "progress"]
+    assert isinstance(progress, LineChart)
+    assert progress.title == f"Chunks done (the {WORKERS_MAX} of 40 workers that were last)"
+    assert {track.name for track in progress.tracks} == {f"worker {n}" for n in range(24, 40)}
 
 
 def test_a_run_without_a_retransmission_says_so_instead_of_an_empty_chart(folder: Path) -> None:
@@ -508,11 +498,11 @@ def test_a_run_without_a_retransmission_says_so_instead_of_an_empty_chart(folder
     for worker in quiet["jobs"]["job1"]["workers"].values():
         worker |= {"retransmitted": 0, "duplicates": 0, "timeouts": 0}
     assert "No worker sent" not in report.write(folder).read_text()
-    assert (folder / "workers.svg").is_file()
-    (folder / "workers.svg").unlink()
+    assert (folder / "workers.vl.json").is_file()
+    (folder / "workers.vl.json").unlink()
     (folder / "metrics.json").write_text(json.dumps(quiet))
     assert "No worker sent or received anything twice" in report.write(folder).read_text()
-    assert not (folder / "workers.svg").exists()
+    assert not (folder / "workers.vl.json").exists()
 
 
 def test_several_jobs_and_faults_are_drawn(folder: Path) -> None:
@@ -525,7 +515,7 @@ def test_several_jobs_and_faults_are_drawn(folder: Path) -> None:
     text = report.write(folder).read_text()
     assert "Jain index of the jobs: 0.987" in text
     assert "Workers of b" in text and "h3" in text
-    assert "link_down h&lt;1&gt;-s1" in (folder / "progress.svg").read_text()
+    assert "1 (at 1 s): link_down h<1>-s1" in chart(folder, "progress")["usermeta"]["notes"]
 
 
 def trained(curve: list[list[float]], counts: list[int]) -> dict[str, object]:
@@ -535,35 +525,52 @@ def trained(curve: list[list[float]], counts: list[int]) -> dict[str, object]:
 def test_training_is_drawn_with_a_line_and_bars_for_each_contender() -> None:
     curve = [[0.0, 1.0], [0.5, 0.75], [1.0, 0.5]]
     contenders = {"fifo": trained(curve, [0, 1, 3]), "other": trained(curve[:2], [5])}
-    figures = figures_of_several({**METRICS, "contenders": contenders})
-    drawn = {each.file: each for each in figures}
-    assert set(drawn) >= {"loss.svg", "delays.svg"}
-    for figure in (drawn["loss.svg"], drawn["delays.svg"]):
-        for svg in (figure.wide, figure.narrow):
-            assert "fifo" in svg and "other" in svg
-            ET.fromstring(svg)
-    (longer, shorter) = re.findall(r"<polyline points='([^']*)'", drawn["loss.svg"].wide)
-    assert (len(longer.split()), len(shorter.split())) == (5, 3)
-    assert "2, fifo: 0.75" in drawn["delays.svg"].wide and "0, other: 1" in drawn["delays.svg"].wide
+    drawn = {each.name: each for each in charts_of_several({**METRICS, "contenders": contenders})}
+    loss, delays = drawn["loss"], drawn["delays"]
+    assert isinstance(loss, LineChart) and isinstance(delays, BarChart)
+    points = {track.name: track.pieces[0].points for track in loss.tracks}
+    assert (len(points["fifo"]), len(points["other"])) == (5, 3)
+    assert not loss.from_zero, "losses would be specks at the top of an axis from zero"
+    shares = {series.name: series.y for series in delays.series}
+    assert shares == {"fifo": [0.0, 0.25, 0.75], "other": [1.0, None, None]}
 
 
-def test_a_line_needs_a_measured_value_at_two_points() -> None:
-    """At a point with several jobs there is no time of a round of all of them."""
-    of_one_job = ("allreduce", "link_bound_ratio")
+def jobs_of(*times_s: float) -> dict[str, object]:
+    """The metrics of a run with several jobs: those of a job are not at the top level."""
+    of_one_job = ("allreduce", "link_bound_ratio", "link_bound_s")
     several = {name: value for name, value in METRICS.items() if name not in of_one_job}
-    names = {}
-    for second in (METRICS, several):
-        points = [
-            {"settings": {"jobs": str(jobs)}, "metrics": metrics}
-            for jobs, metrics in ((1, METRICS), (2, second))
-        ]
-        drawn = figures_of_several({**METRICS, "points": points})
-        names[second is several] = {each.file for each in drawn}
-    assert {"time-by-jobs.svg", "again-by-jobs.svg"} <= names[False]
-    assert names[False] - names[True] == {"time-by-jobs.svg", "ratio-by-jobs.svg"}
+    jobs = {}
+    for number, time_s in enumerate(times_s):
+        times = {"median": time_s, "min": time_s, "max": time_s, "all": [time_s]}
+        jobs[f"job{number}"] = {**JOB, "allreduce": {"time_s": times, "ate_per_s": 1.0}}
+    return {**several, "jobs": jobs}
+
+
+def test_the_time_of_several_jobs_is_that_of_the_slowest() -> None:
+    points = [
+        {"settings": {"jobs": str(jobs)}, "metrics": metrics}
+        for jobs, metrics in ((1, METRICS), (2, jobs_of(0.7, 0.9)))
+    ]
+    drawn = {each.name: each for each in charts_of_several({**METRICS, "points": points})}
+    assert set(drawn) == {"time-by-jobs", "again-by-jobs", "time"}, "a ratio at one point only"
+    times = drawn["time-by-jobs"]
+    assert isinstance(times, LineChart) and "(of the slowest job)" in times.title
+    assert [list(piece.points) for piece in times.tracks[0].pieces] == [[(1.0, 0.4), (2.0, 0.9)]]
+
+
+def test_contenders_with_several_jobs_are_compared(folder: Path) -> None:
+    contenders = {"slow": jobs_of(0.2, 0.8), "fast": jobs_of(0.4, 0.3)}
+    (folder / "metrics.json").write_text(json.dumps({**METRICS, "contenders": contenders}))
+    text = report.write(folder).read_text()
+    head, *rows = rows_of(text)
+    cells = [dict(zip(head, row, strict=True)) for row in rows]
+    assert [row["median time of a round (s)"] for row in cells] == ["0.8", "0.4"]
+    assert [row["times slow"] for row in cells] == ["1", "0.5"]
+    bars = [(row["x"], row["y"]) for row in rows_of_chart(folder, "time")]
+    assert bars == [("slow", 0.8), ("fast", 0.4)]
 
 
 def test_nothing_of_training_is_drawn_where_nobody_trained() -> None:
     untrained = {**METRICS, "contenders": {"a": METRICS, "b": trained([], [])}}
-    names = {each.file for each in figures_of_several(untrained)}
-    assert names and not names & {"loss.svg", "delays.svg"}
+    names = {each.name for each in charts_of_several(untrained)}
+    assert names and not names & {"loss", "delays"}

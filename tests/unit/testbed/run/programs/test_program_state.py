@@ -92,7 +92,7 @@ def test_its_counters_are_metrics_over_time_and_the_registers_a_table(tmp_path: 
     for name, total in metrics["switches"]["s1"]["program"].items():
         counts = [count for _, count in series["switch", "s1", f"program.{name}"]]
         assert sum(counts) == total and 0 < max(counts) < total, name
-    assert (folder / "switch-program.seen.svg").is_file()
+    assert (folder / "switch-program.seen.vl.json").is_file()
 
     report = (folder / "report.html").read_text()
     assert "Switch: program.seen_bytes" in report
