@@ -21,7 +21,6 @@ from p4native.lsp.symbols import Symbols, symbols_of
 from p4native.lsp.text import Text
 
 MAX_FILE_CHARACTERS = 1 << 20
-MAX_PROGRAM_CHARACTERS = 4 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +86,6 @@ def _analysed(
     text, files = preprocessed(path, contents, options, diagnostics)
     if text is None:
         return Analysis(path, texts, tuple(diagnostics.entries), files)
-    if len(text) > MAX_PROGRAM_CHARACTERS:
-        limit = f"its macros make more than {MAX_PROGRAM_CHARACTERS >> 20} MB of text, and only "
-        return _without(path, texts, diagnostics, limit + "the compiler checks it")
     tokens = tokenize(text, path, diagnostics, contents)
     check_includes(tokens, diagnostics)
     tree = parse(tokens, _quiet_after_errors(diagnostics))
