@@ -21,6 +21,8 @@ from p4native.lsp.symbols import Symbols, symbols_of
 from p4native.lsp.text import Text
 
 MAX_FILE_CHARACTERS = 1 << 20
+MAX_MESSAGES = 200
+"""Of one program; a person mends the first ones first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,7 @@ def _analysed(
     program = check(tree, _quiet_after_errors(diagnostics))
     if not diagnostics.failed:
         emit(program, diagnostics)
-    entries = tuple(diagnostics.entries)
+    entries = tuple(diagnostics.entries[:MAX_MESSAGES])
     return Analysis(path, texts, entries, files, program, symbols_of(program), understood)
 
 
