@@ -104,6 +104,7 @@ TOO_LONG = frozenset(
         "make fuzz",
         "make fuzz FUZZ=1000000 SEED=1",
         f"{PYTHON} -m p4native.verification fuzz",
+        f"{PYTHON} -m p4native.verification editor",
         f"{PYTHON} -m p4native.verification conformance PROGRAM.p4",
         f"{VERIFICATION} fuzz --packets 1000000 --seed 1",
         f"{VERIFICATION} fuzz --packets 1000000 --seed 1 json p4",

@@ -3,8 +3,10 @@ do."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +20,7 @@ from p4native.compiler.source import MAX_TEXT_BYTES, NOWHERE, Position, read_sou
 
 INCLUDE_DIR = Path(__file__).parent / "include"
 TIMEOUT_S = 20
+MAX_MEMORY_BYTES = 1 << 30
 
 _MESSAGE = re.compile(
     r"(?P<file>.+?):(?P<line>\d+):(?:(?P<column>\d+):)? "
@@ -44,9 +47,15 @@ class Options:
     flags: tuple[str, ...] = ()
 
 
-def preprocess(path: str, options: Options, diagnostics: Diagnostics) -> str | None:
+def preprocess(
+    path: str,
+    options: Options,
+    diagnostics: Diagnostics,
+    timeout_s: float = TIMEOUT_S,
+    max_bytes: int = MAX_TEXT_BYTES,
+) -> str | None:
     """Returns the text of a file after preprocessing, with `# line "file"` markers, or None on
-    errors."""
+    errors, of which one is a text of more than `max_bytes`."""
     if not _readable(path, diagnostics):
         return None
     if options.preprocessed:
@@ -59,7 +68,7 @@ def preprocess(path: str, options: Options, diagnostics: Diagnostics) -> str | N
             "install one: apt-get install gcc",
         )
         return None
-    return _run(_command(compiler, path, options), diagnostics)
+    return _run(_command(compiler, path, options), diagnostics, timeout_s, max_bytes)
 
 
 def _readable(path: str, diagnostics: Diagnostics) -> bool:
@@ -94,7 +103,9 @@ def _command(compiler: str, path: str, options: Options) -> list[str]:
     return [*command, "--", path] if path.startswith("-") else [*command, path]
 
 
-def _run(command: Sequence[str], diagnostics: Diagnostics) -> str | None:
+def _run(
+    command: Sequence[str], diagnostics: Diagnostics, timeout_s: float, max_bytes: int
+) -> str | None:
     environment = {**os.environ, "LC_ALL": "C", "CPATH": "", "C_INCLUDE_PATH": ""}
     with (
         tempfile.TemporaryFile() as messages,
@@ -103,28 +114,38 @@ def _run(command: Sequence[str], diagnostics: Diagnostics) -> str | None:
         ) as process,
     ):
         assert process.stdout is not None
-        timer = threading.Timer(TIMEOUT_S, process.kill)
+        _limit_memory(process.pid)
+        timer = threading.Timer(timeout_s, process.kill)
         timer.start()
-        text = process.stdout.read(MAX_TEXT_BYTES + 1)
-        if len(text) > MAX_TEXT_BYTES:
+        text = process.stdout.read(max_bytes + 1)
+        if len(text) > max_bytes:
             process.kill()
         process.wait()
         timed_out = not timer.is_alive()
         timer.cancel()
         messages.seek(0)
         _report(messages.read().decode("utf-8", "replace"), diagnostics)
-    if timed_out or len(text) > MAX_TEXT_BYTES:
+    if timed_out or len(text) > max_bytes:
         diagnostics.error(
             NOWHERE,
-            f"preprocessing takes more than {TIMEOUT_S} s or {MAX_TEXT_BYTES >> 20} MB of text",
+            f"preprocessing takes more than {timeout_s} s or {max_bytes >> 20} MB of text",
             "look for macros that multiply themselves",
         )
         return None
     if process.returncode != 0:
         if not diagnostics.failed:
-            diagnostics.error(NOWHERE, f"the preprocessor failed: {' '.join(command)}")
+            hint = "does an #include name a device or a huge file? It may use 1 GB of memory"
+            diagnostics.error(NOWHERE, f"the preprocessor failed: {' '.join(command)}", hint)
         return None
     return text.decode("utf-8", "replace")
+
+
+def _limit_memory(pid: int) -> None:
+    """Limits the memory of the preprocessor and of what it starts: it reads an included device such
+    as /dev/zero without end."""
+    # It may have ended already, or have less anyway.
+    with contextlib.suppress(ProcessLookupError, ValueError):
+        resource.prlimit(pid, resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
 
 
 def _report(text: str, diagnostics: Diagnostics) -> None:

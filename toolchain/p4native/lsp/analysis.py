@@ -21,7 +21,8 @@ from p4native.lsp.symbols import Symbols, symbols_of
 from p4native.lsp.text import Text
 
 MAX_FILE_CHARACTERS = 1 << 20
-MAX_PROGRAM_CHARACTERS = 4 << 20
+MAX_MESSAGES = 200
+"""Of one program; a person mends the first ones first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +88,6 @@ def _analysed(
     text, files = preprocessed(path, contents, options, diagnostics)
     if text is None:
         return Analysis(path, texts, tuple(diagnostics.entries), files)
-    if len(text) > MAX_PROGRAM_CHARACTERS:
-        limit = f"its macros make more than {MAX_PROGRAM_CHARACTERS >> 20} MB of text, and only "
-        return _without(path, texts, diagnostics, limit + "the compiler checks it")
     tokens = tokenize(text, path, diagnostics, contents)
     check_includes(tokens, diagnostics)
     tree = parse(tokens, _quiet_after_errors(diagnostics))
@@ -97,7 +95,7 @@ def _analysed(
     program = check(tree, _quiet_after_errors(diagnostics))
     if not diagnostics.failed:
         emit(program, diagnostics)
-    entries = tuple(diagnostics.entries)
+    entries = tuple(diagnostics.entries[:MAX_MESSAGES])
     return Analysis(path, texts, entries, files, program, symbols_of(program), understood)
 
 

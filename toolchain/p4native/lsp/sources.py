@@ -15,6 +15,8 @@ from p4native.compiler.preprocess import Options, preprocess
 
 _MARKED = re.compile(r'^# \d+ "((?:[^"\\]|\\.)+)"', re.MULTILINE)
 _ROUNDS = 3
+TIMEOUT_S = 2
+MAX_PROGRAM_BYTES = 4 << 20
 
 
 def preprocessed(
@@ -72,4 +74,5 @@ def _in_overlay(
     includes = [os.path.abspath(each) for each in options.includes]
     both = tuple(word for each in includes for word in (f"{folder}{each}", each))
     flags = ("-iquote", os.path.dirname(path), *beside, *options.flags)
-    return preprocess(f"{folder}{path}", replace(options, includes=both, flags=flags), diagnostics)
+    laid_out = replace(options, includes=both, flags=flags)
+    return preprocess(f"{folder}{path}", laid_out, diagnostics, TIMEOUT_S, MAX_PROGRAM_BYTES)

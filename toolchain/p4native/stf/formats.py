@@ -21,7 +21,7 @@ OPEN = "~"
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _PART = re.compile(
     r"""\s*(?:
-    (?P<digits>[0-9a-fA-F]+)(?![\w(])
+    (?P<digits>[0-9a-fA-F*]+)(?![\w(])
   | \{(?P<field>[A-Za-z_]\w*):(?P<bits>\d+)(?P<list>\.\.\.)?\}
   | (?P<header>ipv4|udp)\((?P<arguments>[^()]*)\)
 )""",
@@ -90,7 +90,7 @@ class Digits(Part):
     digits: str
 
     def bits(self, fields: Fields, behind: str, before: tuple[Part, ...]) -> str:
-        return _bits(int(self.digits, 16), 4 * len(self.digits))
+        return "".join("****" if d == "*" else _bits(int(d, 16), 4) for d in self.digits)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Ipv4(Part):
         yield from _IN_TEXT.findall(self.source + self.destination)
 
     def bits(self, fields: Fields, behind: str, before: tuple[Part, ...]) -> str:
-        first = _bits(0x4500, 16) + _length(_IPV4_BYTES, behind) + _bits(0x4000, 32)
+        first = _bits(0x4500, 16) + _length(_IPV4_BYTES, behind) + _bits(0, 32)
         first += _bits(_TTL, 8) + _bits(self.protocol, 8)
         last = _address(self.source, fields) + _address(self.destination, fields)
         return first + _checksum(first + last) + last

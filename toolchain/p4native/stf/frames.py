@@ -53,7 +53,10 @@ def parse_named(line: int, form: Format, rest: str) -> Packet:
             raise FormatError(f"`{form.name}` needs the port to which it is sent, as in port=1")
         if not any(name == "port" for part in form.parts for name in part.names()):
             del fields["port"]
-        return Packet(line, int(port), bytes.fromhex(form.nibbles(fields)))
+        nibbles = form.nibbles(fields)
+        if "*" in nibbles:
+            raise FormatError(f"`{form.name}` can only be expected: some of its digits may be any")
+        return Packet(line, int(port), bytes.fromhex(nibbles))
     except FormatError as error:
         raise StfError(str(error), line) from None
 

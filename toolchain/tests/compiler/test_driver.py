@@ -147,11 +147,11 @@ def test_externs_of_modules(folder: Path) -> None:
     assert calls["twist"] == [{"type": "header", "value": "h"}, field, left]
 
 
-def test_macros_that_multiply(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("p4native.compiler.preprocess.MAX_TEXT_BYTES", 10_000)
+def test_macros_that_multiply(folder: Path) -> None:
     (folder / "prog.p4").write_text("#define A B B B B\n#define B C C C C\n" + "A\n" * 1000)
     diagnostics = Diagnostics()
-    assert preprocess(str(folder / "prog.p4"), Options(), diagnostics) is None
+    path = str(folder / "prog.p4")
+    assert preprocess(path, Options(), diagnostics, max_bytes=10_000) is None
     assert "preprocessing takes more than" in diagnostics.entries[0].message
 
 
@@ -169,6 +169,13 @@ def test_a_line_marker_makes_nobody_read_a_device(folder: Path) -> None:
     done = run(folder, "bad.p4")
     assert done.returncode == 1
     assert "/dev/zero:1:18: error:" in done.stderr
+
+
+def test_an_included_device_does_not_fill_the_memory(folder: Path) -> None:
+    (folder / "bad.p4").write_text('#include "/dev/zero"\n')
+    done = run(folder, "bad.p4")
+    assert done.returncode == 1
+    assert "the preprocessor failed" in done.stderr and "1 GB of memory" in done.stderr
 
 
 def test_number_of_errors_shown(folder: Path) -> None:

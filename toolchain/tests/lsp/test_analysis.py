@@ -111,7 +111,7 @@ def test_places_follow_edits_until_the_next_analysis(session: Session) -> None:
         ("a\0b", "binary data"),
         ("x" + "(" * 3000, ""),
         ('#include "prog.p4"\n', "include each other endlessly"),
-        ('#include "/dev/zero"\n', ""),
+        ('#include "/dev/zero"\n', "the preprocessor failed"),
         ("\ud800\U0001f986\r\r\n\u2028", ""),
     ],
     ids=["large", "macros", "binary", "deep", "endless", "device", "characters"],
@@ -146,4 +146,20 @@ def test_no_text_makes_the_analysis_fail(seed: int, tmp_path: Path) -> None:
 
 def test_a_program_that_compiles_has_no_message(session: Session) -> None:
     assert session.messages() == []
-    assert analysis.MAX_FILE_CHARACTERS > 100_000
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_lines_may_end_otherwise(end: str, session: Session) -> None:
+    session.replace("meta.sum = before", "\tmeta.sum = befor")
+    session.workspace.edit(session.path, None, session.text.replace("\n", end))
+    session.analyse()
+    assert session.messages() == ["37: 'befor' is not declared"]
+    assert session.hover("\tmeta.sum = ", "meta.")[0] == "bit<32> sum"
+    assert "sum" in session.offered("\tmeta.sum = ", "\tmeta.")
+
+
+def test_no_more_messages_are_shown_than_a_person_reads(tmp_path: Path) -> None:
+    path = tmp_path.resolve() / "prog.p4"
+    text = "".join(f"const bit<8> C{n} = x{n};\n" for n in range(analysis.MAX_MESSAGES + 9))
+    shown = of_editor(path, text).diagnostics
+    assert len(shown) == analysis.MAX_MESSAGES and shown[0].position.line == 1

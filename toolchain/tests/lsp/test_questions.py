@@ -154,11 +154,10 @@ def test_a_local_of_another_block_is_not_offered(session: Session) -> None:
 
 
 def test_the_last_text_that_could_be_parsed_answers(session: Session) -> None:
-    """Without its brace the control is not understood, and its names still are."""
-    session.replace(
-        "    apply {\n        bit<32> before;", "    apply ( hdr.@@\n        bit<32> before;"
-    )
-    session.replace(
-        "inout standard_metadata_t standard_metadata) {\n    register", "inout (\n register"
-    )
-    assert "chunks" in session.offered("hdr.@@", "hdr.")
+    """With a wrong sign in its head, the control is passed over, and its names still are known."""
+    session.replace("bit<32> before;", "sums.@@\n        bit<32> before;", analyse=False)
+    session.replace("control Sum(inout", "control Sum((inout")
+    latest = session.workspace.latest[session.path]
+    assert latest.program is not None and not latest.understood
+    assert "Sum" not in [declaration.name for declaration in latest.program.tree.declarations]
+    assert "read" in session.offered("sums.@@", "sums.")
