@@ -14,6 +14,7 @@ from agglab.topologies import Direction, Jitter, Reorder
 
 pytestmark = [
     pytest.mark.root,
+    pytest.mark.alone,
     needs.mark("a kernel with netem"),
 ]
 LATE_US = 20_000

@@ -257,6 +257,14 @@ def test_a_program_is_compiled_once(cache: Path, tmp_path: Path) -> None:
     assert Pipeline.load(path).library_path != first.library_path
 
 
+def test_a_program_is_read_once_and_its_instances_have_separate_state() -> None:
+    first, second = pipeline(), pipeline()
+    assert first.program is second.program
+    first.registers.write("narrow", 0, 5)
+    assert (first.registers.read("narrow", 0), second.registers.read("narrow", 0)) == (5, 0)
+    assert pipeline(assign("egress_spec", 3)).program is not first.program
+
+
 def test_no_compiler_is_an_error_of_the_pipeline(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
