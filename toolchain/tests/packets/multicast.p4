@@ -13,7 +13,10 @@ control NoCompute(inout headers_t h, inout meta_t m) { apply { } }
 control Emit(packet_out p, in headers_t h) { apply { p.emit(h); } }
 
 control Work(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
-    apply { s.mcast_grp = h.d.group; }
+    apply {
+        if (h.d.replica == 9) { mark_to_drop(s); }
+        s.mcast_grp = h.d.group;
+    }
 }
 control Out(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
     apply {
