@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,9 +35,9 @@ def signatures(*names: str, begins: Sequence[str] = ()) -> Signatures:
 class NativeEndpoint:
     """The part of an Endpoint that is the same for all systems whose steps are in C.
 
-    A system derives its endpoint from this class, sets the class variable COUNTERS, and has the
-    methods `begin`, `waiting`, `repeats` and `finish` of its own. If it begins rounds, it has
-    `mismatch` and `timeout` too.
+    A system derives its endpoint from this class, or from NativeWorker or NativeServer. It sets the
+    class variable COUNTERS, and has the methods `begin`, `waiting`, `repeats` and `finish` of its
+    own. If a round can fail, it has `failure`, too.
     """
 
     COUNTERS: Sequence[str]
@@ -105,7 +107,7 @@ class NativeEndpoint:
 
     def act(self) -> None:
         """Does what the C code cannot do, after datagrams for which it has set `needs_python`."""
-        raise NotImplementedError
+        self.head.needs_python = 0
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
         """See Endpoint.poll."""
@@ -116,18 +118,7 @@ class NativeEndpoint:
 
     def failure(self, error: int) -> AllReduceError:
         """Returns the exception for an error number that the C code returned."""
-        if error == errno.EPROTO:
-            return self.mismatch()
-        assert error == errno.ETIMEDOUT
-        return self.timeout()
-
-    def mismatch(self) -> AllReduceError:
-        """Returns the exception for a round that the job's workers did not begin alike."""
-        raise NotImplementedError
-
-    def timeout(self) -> AllReduceError:
-        """Returns the exception for a round in which nothing came for the give-up time."""
-        raise NotImplementedError
+        return AllReduceError(os.strerror(error))
 
     @property
     def deadline_ns(self) -> int:
@@ -169,6 +160,25 @@ class NativeEndpoint:
             return sum(getattr(recovery, name) for recovery in self.recoveries)
         count: int = getattr(self.state, name)
         return count
+
+
+class NativeWorker(NativeEndpoint, ABC):
+    """A NativeEndpoint whose rounds fail for one of two reasons."""
+
+    def failure(self, error: int) -> AllReduceError:
+        """See NativeEndpoint.failure."""
+        if error == errno.EPROTO:
+            return self.mismatch()
+        assert error == errno.ETIMEDOUT
+        return self.timeout()
+
+    @abstractmethod
+    def mismatch(self) -> AllReduceError:
+        """Returns the exception for a round that the job's workers did not begin alike."""
+
+    @abstractmethod
+    def timeout(self) -> AllReduceError:
+        """Returns the exception for a round in which nothing came for the give-up time."""
 
 
 class NativeServer(NativeEndpoint):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from agglab.hosts import shared
 from agglab.hosts.endpoint import Address, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
-from agglab.hosts.native_endpoint import NativeEndpoint
+from agglab.hosts.native_endpoint import NativeWorker
 from agglab.hosts.recovery import Pending, Recovery, Timing
 from agglab.hosts.structures import U32, Structure, dtype_of, structure
 from agglab.systems.libra import wire
@@ -60,7 +60,7 @@ STEP = dtype_of(Step)
 PHASE_NAMES = ("hot groups", "pushes", "pulls", "lists of hot keys")
 
 
-class LibraWorker(NativeEndpoint):
+class LibraWorker(NativeWorker):
     """The state machine of one worker. peers: the addresses of all servers, by index, and then that
     of the switch, if there are hot keys."""
 
@@ -192,7 +192,7 @@ class LibraWorker(NativeEndpoint):
             self._round.finish()
 
     def failure(self, error: int) -> AllReduceError:
-        """See NativeEndpoint.failure. A round may also have a value that fixed point cannot
+        """See NativeWorker.failure. A round may also have a value that fixed point cannot
         hold."""
         return self._refusal or super().failure(error)
 

@@ -15,7 +15,7 @@ from agglab.hosts import shared
 from agglab.hosts.agreement import PLAIN, Agreement, disagreement
 from agglab.hosts.endpoint import Address, Repeat
 from agglab.hosts.errors import RoundTimeout, ShapeMismatch, check_range
-from agglab.hosts.native_endpoint import NativeEndpoint
+from agglab.hosts.native_endpoint import NativeWorker
 from agglab.hosts.native_structures import AimdState
 from agglab.hosts.recovery import Recovery, Timing
 from agglab.hosts.wire import AGGREGATOR
@@ -42,7 +42,7 @@ def chunks_of_round(elements: int, lanes: int) -> int:
     return max(1, -(-elements // lanes))
 
 
-class PoolingWorker(NativeEndpoint):
+class PoolingWorker(NativeWorker):
     """The state machine of one worker. The tags continue from round to round."""
 
     COUNTERS = (*shared.COUNTERS, *OWN_COUNTERS)

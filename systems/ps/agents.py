@@ -17,7 +17,7 @@ from agglab.hosts import shared
 from agglab.hosts.agreement import PLAIN, Agreement, disagreement
 from agglab.hosts.endpoint import Address, Repeat
 from agglab.hosts.errors import RoundTimeout, ShapeMismatch, check_range
-from agglab.hosts.native_endpoint import NativeEndpoint, NativeServer
+from agglab.hosts.native_endpoint import NativeServer, NativeWorker
 from agglab.hosts.recovery import Recovery, Timing
 from agglab.systems.ps import wire
 from agglab.systems.ps.state import LIBRARY, PUSH, SLOT, Server, Worker
@@ -124,7 +124,7 @@ def _common(job: _Job) -> dict[str, int]:
     }
 
 
-class PsWorker(NativeEndpoint):
+class PsWorker(NativeWorker):
     """The state machine of one worker. All rounds use the same slots."""
 
     COUNTERS = tuple(COUNTERS)

@@ -17,7 +17,7 @@ from agglab.hosts import shared
 from agglab.hosts.agreement import PLAIN, Agreement, disagreement
 from agglab.hosts.endpoint import Address, Repeat
 from agglab.hosts.errors import RoundTimeout, ShapeMismatch, check_range
-from agglab.hosts.native_endpoint import NativeEndpoint
+from agglab.hosts.native_endpoint import NativeWorker
 from agglab.hosts.recovery import Recovery, Timing
 from agglab.systems.ring import wire
 from agglab.systems.ring.state import LIBRARY, PACKET, Ring
@@ -90,7 +90,7 @@ def predicted_bytes(elements: int, workers: int, lanes: int) -> int:
     return packets_of_round(elements, workers, lanes) * wire.frame_bytes(lanes)
 
 
-class RingWorker(NativeEndpoint):
+class RingWorker(NativeWorker):
     """The state machine of one worker."""
 
     COUNTERS = tuple(COUNTERS)
