@@ -74,7 +74,7 @@ def _down(tree: Tree, server: str) -> list[str]:
 
 
 def unpredictable(resolved: ResolvedScenario, own: PoolingKeys) -> str:
-    """Returns why bytes cannot be predicted (see System.unpredictable). Each chunk is certain to
+    """Returns why bytes cannot be predicted (see System.traffic). Each chunk is certain to
     find its slot free only if no two chunks in flight have the same slot."""
     jobs, taken = resolved.jobs, set[int]()
     for index, job in enumerate(jobs):
@@ -112,7 +112,7 @@ def bounds(
 def retransmitted_bytes(
     graph: Topology, job: ActiveJob, more: Mapping[str, int]
 ) -> dict[str, ByteRange]:
-    """Returns the retransmitted bytes by direction (see System.retransmitted_bytes).
+    """Returns the retransmitted bytes by direction (see Traffic).
 
     Everything that a worker sends again crosses its own cable, and any part of it each cable to the
     server. Everything that a server sends again crosses its own cable, and any part of it each

@@ -15,6 +15,7 @@ from system_runs import (
     ROUNDS,
     Run,
     is_clean,
+    judge_otherwise,
     predict_otherwise,
     scenario_text,
     ways,
@@ -311,20 +312,13 @@ def test_another_prediction_does_not_hold(
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 def test_another_truth_is_missed(tried: Run, monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
     """By one in a block that nobody has anything in."""
-    right = OmniReduce.truth
 
-    def wrong(self: Any, *asked: Any) -> Any:
-        truth = right(self, *asked)
+    def off_by_one(start: int, truth: Truth) -> Truth:
+        sums = np.array(truth.values if truth.sums is None else truth.sums, np.int32)
+        sums[np.flatnonzero(sums == 0)[-1]] += 1
+        return Truth(sums) if truth.sums is None else Truth(truth.values, truth.allowed, sums)
 
-        def off_by_one(start: int, inputs: Any) -> Truth:
-            found = truth(start, inputs)
-            sums = np.array(found.values if found.sums is None else found.sums, np.int32)
-            sums[np.flatnonzero(sums == 0)[-1]] += 1
-            return Truth(sums) if found.sums is None else Truth(found.values, found.allowed, sums)
-
-        return off_by_one
-
-    monkeypatch.setattr(OmniReduce, "truth", wrong)
+    judge_otherwise(monkeypatch, OmniReduce, off_by_one)
     code, metrics = tried(scenario(dtype=dtype))
     assert (code, metrics["exact"], metrics["wrong_sums"]) == (1, False, ROUNDS * 4)
 

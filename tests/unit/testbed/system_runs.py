@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from agglab.testbed.experiment.scenario_run import run
 from agglab.testbed.scenario import load
+from agglab.testbed.systems.base import RightResults, Traffic, Truth
 
 ELEMENTS, ROUNDS, LANES = 10_000, 2, 64
 DISORDER = """
@@ -81,11 +83,30 @@ def is_clean(code: int, metrics: dict[str, Any]) -> bool:
 def predict_otherwise(
     patch: pytest.MonkeyPatch, system: type, direction: str, bytes_off: int
 ) -> None:
-    """The system's `round_bytes` is wrong by so many bytes for one direction of a link."""
-    right = system.round_bytes  # type: ignore[attr-defined]
+    """The system's prediction is wrong by so many bytes for one direction of a link."""
+    right = system.traffic  # type: ignore[attr-defined]
 
-    def wrong(self: Any, *asked: Any) -> dict[str, int]:
-        found = dict(right(self, *asked))
-        return {**found, direction: found[direction] + bytes_off}
+    def wrong(self: Any, *asked: Any) -> Traffic:
+        traffic = right(self, *asked)
 
-    patch.setattr(system, "round_bytes", wrong)
+        def of_round(number: int) -> dict[str, int]:
+            sizes = dict(traffic.of_round(number))
+            return {**sizes, direction: sizes[direction] + bytes_off}
+
+        return replace(traffic, of_round=of_round)
+
+    patch.setattr(system, "traffic", wrong)
+
+
+def judge_otherwise(
+    patch: pytest.MonkeyPatch, system: type, change: Callable[[int, Truth], Truth]
+) -> None:
+    """The system expects other results. change: takes the first element of a block and its truth,
+    and returns another."""
+    right = system.right_results  # type: ignore[attr-defined]
+
+    def wrong(self: Any, *asked: Any) -> RightResults:
+        results = right(self, *asked)
+        return replace(results, truth=lambda at, inputs: change(at, results.truth(at, inputs)))
+
+    patch.setattr(system, "right_results", wrong)

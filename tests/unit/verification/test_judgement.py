@@ -16,6 +16,7 @@ from agglab.testbed.run.programs.program import Program, compile_program
 from agglab.testbed.schema.network_sections import Links, Switch, Topology
 from agglab.testbed.schema.scenario import Scenario
 from agglab.testbed.schema.workload_section import Workload
+from agglab.testbed.systems.base import Traffic
 from agglab.verification import programs, proofs
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
 from agglab.verification.explore.search import Subject, minimal
@@ -91,12 +92,17 @@ def test_a_counter_that_counts_too_little_is_found(tmp_path: Path) -> None:
 
 def predict_more(system: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the system predict this number of bytes more on each link that a round uses."""
-    right = systems.find(system).round_bytes
+    right = systems.find(system).traffic
 
-    def wrong(*asked: Any) -> Mapping[str, int]:
-        return {name: known + size for name, known in right(*asked).items()}
+    def wrong(*asked: Any) -> Traffic:
+        traffic = right(*asked)
 
-    monkeypatch.setattr(systems.find(system), "round_bytes", wrong)
+        def of_round(number: int) -> Mapping[str, int]:
+            return {name: known + size for name, known in traffic.of_round(number).items()}
+
+        return replace(traffic, of_round=of_round)
+
+    monkeypatch.setattr(systems.find(system), "traffic", wrong)
 
 
 def test_a_byte_that_was_not_predicted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

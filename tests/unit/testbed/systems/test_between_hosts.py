@@ -16,6 +16,7 @@ from system_runs import (
     ROUNDS,
     Run,
     is_clean,
+    judge_otherwise,
     predict_otherwise,
     scenario_text,
     ways,
@@ -162,19 +163,13 @@ def test_another_truth_is_missed(
     tried: Run, monkeypatch: pytest.MonkeyPatch, kind: str, dtype: str, sign: int
 ) -> None:
     """By one unit in the last place of one element, which both dtypes have as bits."""
-    right = BetweenHosts.truth
 
-    def wrong(self: Any, *asked: Any) -> Any:
-        truth = right(self, *asked)
+    def off_by_one(start: int, truth: Truth) -> Truth:
+        values = truth.values.copy()
+        values.view("i4")[77] += sign * (start == 0)
+        return Truth(values)
 
-        def off_by_one(start: int, inputs: Any) -> Truth:
-            values = truth(start, inputs).values.copy()
-            values.view("i4")[77] += sign * (start == 0)
-            return Truth(values)
-
-        return off_by_one
-
-    monkeypatch.setattr(BetweenHosts, "truth", wrong)
+    judge_otherwise(monkeypatch, BetweenHosts, off_by_one)
     code, metrics = tried(scenario(kind, 3, dtype=dtype))
     assert (code, metrics["exact"]) == (1, False)
     assert metrics["wrong_sums" if dtype == "int32" else "wrong_results"] == ROUNDS * 3

@@ -16,6 +16,7 @@ from agglab.testbed.run.programs.program import Program, compile_program
 from agglab.testbed.scenario import load
 from agglab.testbed.schema.fault_kinds import FaultEntry
 from agglab.testbed.schema.scenario import Scenario
+from agglab.testbed.systems.base import RightResults
 from agglab.verification import programs
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
 from agglab.verification.explore.search import Subject, minimal, search, try_seed, write
@@ -133,17 +134,17 @@ def test_other_systems_meet_the_same_schedules() -> None:
 
 def test_what_another_system_gets_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judged by a truth that is off by one, every round that ends is wrong."""
-    right = systems.find("ring").truth
+    right = systems.find("ring").right_results
 
     def off_by_one(*asked: Any) -> Any:
         def truth(start: int, inputs: Any) -> Any:
-            expected = right(*asked)(start, inputs)
+            expected = right(*asked).truth(start, inputs)
             expected.values[0] += 1
             return expected
 
-        return truth
+        return RightResults(truth)
 
-    monkeypatch.setattr(systems.find("ring"), "truth", off_by_one)
+    monkeypatch.setattr(systems.find("ring"), "right_results", off_by_one)
     subject = Subject("ring", programs.path("ring"))
     found = [try_seed(seed, subject).finding for seed in range(10)]
     assert any(each is not None and each.kind == "wrong sum" for each in found)
