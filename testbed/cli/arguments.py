@@ -335,7 +335,8 @@ def schema(command: argparse.ArgumentParser) -> None:
 def dissector(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Write a Wireshark dissector (Lua) that shows what a P4 program's parser extracts from "
-        "each frame. Use it with `wireshark -X lua_script:FILE` or `tshark -X lua_script:FILE`."
+        "each frame. Use it with `wireshark -X lua_script:FILE` or `tshark -X lua_script:FILE`. "
+        "Or write the program's headers as scapy layers (Python)."
     )
     command.add_argument(
         "program", help="a compiled program (.json), or a scenario, whose programs are compiled"
@@ -347,6 +348,9 @@ def dissector(command: argparse.ArgumentParser) -> None:
         "--name",
         type=_protocol,
         help="the protocol's name in filters (default: the name of the .json file)",
+    )
+    command.add_argument(
+        "--scapy", action="store_true", help="write scapy layers of one program instead"
     )
     _settings(command)
 

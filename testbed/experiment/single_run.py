@@ -85,7 +85,7 @@ class Experiment:
         self.sums.mkdir()
         self.scratch.mkdir()
         try:
-            with self._backend() as backend, self._log(backend) as log:
+            with self._backend(by_hand) as backend, self._log(backend) as log:
                 log.add("start", scenario=self.resolved.name, seed=self.resolved.seed)
                 parts = (self.resolved, backend, log, self.progress, self._fill)
                 run = conductor(*parts, by_hand, pause)
@@ -127,9 +127,9 @@ class Experiment:
             for switch, program in self.programs.items()
         }
 
-    def _backend(self) -> Backend:
+    def _backend(self, by_hand: bool) -> Backend:
         """Returns a new backend. Its module is imported here, because each backend needs packages
-        that the other does not."""
+        that the other does not. by_hand: whether somebody at a prompt waits for it."""
         resolved = self.resolved
         if pcaps := self._pcaps:
             pcaps.mkdir(exist_ok=True)
@@ -141,7 +141,7 @@ class Experiment:
             return VirtualBackend(
                 resolved.graph,
                 resolved.seed,
-                self._loadable(),
+                self._loadable(quick=by_hand),
                 sample_ns=resolved.sample_ns,
                 slot_meter=self.system.slot_meter(resolved) if resolved.sample_ns else None,
                 counter_meter=counter_meter(self.programs, declared_counters(self.system)),

@@ -14,6 +14,7 @@ from shell_terminal import ROOT, SCENARIO
 
 from agglab.testbed.base.exit_codes import FAILED, INVALID
 from agglab.testbed.cli.shell.refused import Refused
+from p4native.switch import Detail, Program, native_library
 
 Ask = Callable[..., Asked]
 PAGE = (ROOT / "docs/shell.md").read_text()
@@ -138,6 +139,21 @@ def test_reload_takes_the_program_as_it_is_now(ask: Ask, tmp_path: Path) -> None
     asked("step")
     assert "[" not in asked("slots"), "the new program writes no bits"
     assert asked("back all", "step", "slots").endswith("s1: no slot has been used (4 slots)")
+
+
+def test_who_waits_at_the_prompt_gets_a_program_that_compiles_quickly(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = []
+
+    def library(program: Program, detail: Detail, quick: bool) -> Path:
+        compiled.append(quick)
+        return native_library(program, detail, quick)
+
+    monkeypatch.setattr("agglab.testbed.virtual.switches.native_library", library)
+    asked = ask()
+    asked("step", "reload", "back all")
+    assert compiled == [True] * 3, "the first one, the reloaded one, and that of `back`"
 
 
 def test_a_program_with_an_error_is_not_loaded(ask: Ask, tmp_path: Path) -> None:
