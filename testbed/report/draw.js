@@ -32,7 +32,8 @@
     rest.config = themed(rest.config);
     const size = rest.config.legend.labelFontSize;
     const column = size * (rest.usermeta.longest * LETTER + 3.3);
-    rest.config.legend.columns = Math.max(1, Math.floor((width - 20) / column));
+    const room = width - 20 - size * rest.usermeta.beside * LETTER;
+    rest.config.legend.columns = Math.max(1, Math.floor(room / column));
     rest.padding = {left: 2, top: 2, right: 10, bottom: 2};
     if (rest.facet) {
       rest.columns = Math.min(rest.columns, Math.max(1, Math.floor(width / PANEL_MIN)));

@@ -28,8 +28,8 @@ def styled(spec: Spec, section: Mapping[str, Any]) -> Spec:
     return {**whole, **sized} if width or height else whole
 
 
-def _pixels(text: str) -> float:
-    return LENGTH.read(Scalar(text, False, Where("")))
+def _pixels(text: str) -> int:
+    return round(LENGTH.read(Scalar(text, False, Where(""))))
 
 
 def _of_panel(spec: Spec, width: float | None, height: float | None) -> Spec:

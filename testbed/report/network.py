@@ -68,7 +68,7 @@ def specification(metrics: Metrics) -> Spec:
         "height": TIER_HEIGHT * len(tiers),
         "layer": [_link_layer(rows, len(tiers)), *_node_layers(nodes, len(tiers))],
         "config": CONFIG,
-        "usermeta": {"title": TITLE, "notes": [NOTE], "longest": 0},
+        "usermeta": {"title": TITLE, "notes": [NOTE], "longest": 0, "beside": 0},
     }
     return printable_spec(with_letters(spec, WIDTH, LETTERS))
 

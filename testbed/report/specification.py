@@ -404,10 +404,18 @@ def _whole(
             "title": chart.title,
             "notes": list(notes),
             "longest": max(map(len, names), default=0),
+            "beside": _letters_beside(chart, spec),
             "panels": len(panels),
         },
     }
     return printable_spec(with_letters(whole, WIDTH, LETTERS))
+
+
+def _letters_beside(chart: Chart, spec: Spec) -> int:
+    """Returns the letters of the longest name on the y axis, beside which the legend has no room;
+    0 if the y axis has numbers."""
+    lies = isinstance(chart, BarChart) and "height" in spec
+    return max(map(len, chart.categories), default=0) if lies else 0
 
 
 def with_letters(spec: Spec, width: float, letters: float, family: str = "") -> Spec:
@@ -416,7 +424,8 @@ def with_letters(spec: Spec, width: float, letters: float, family: str = "") -> 
     empty."""
     about, config = spec["usermeta"], spec["config"]
     of_title, of_note = (max(8, int(width / (letters * share))) for share in (0.68, 0.53))
-    columns = int(width // (about["longest"] * letters * LETTER + 3.3 * letters))
+    room = width - about["beside"] * letters * LETTER
+    columns = int(room // (about["longest"] * letters * LETTER + 3.3 * letters))
     sizes = {"labelFontSize": letters, "titleFontSize": letters * 1.1}
     title = {"fontSize": letters * 1.25, "subtitleFontSize": letters}
     return {

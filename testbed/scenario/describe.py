@@ -23,9 +23,8 @@ def key_table() -> str:
         if path.startswith("jobs[].workload.kind"):
             rows.append("| `jobs[].workload` | the keys of `workload` | `workload` | of this job |")
         elif not path.startswith("jobs[].workload."):
-            allowed = (
-                f"a list: {key.kind.allowed}" if isinstance(default, tuple) else key.kind.allowed
-            )
+            forms = {tuple: "a list: ", dict: "a mapping to: "}
+            allowed = forms.get(type(default), "") + key.kind.allowed
             rows.append(f"| `{path}` | {allowed} | {_default(key, default)} | {key.doc} |")
     return "\n".join(rows)
 
@@ -84,7 +83,7 @@ def _meaning(said: Mapping[str, Sequence[str]]) -> str:
 def _default(key: Key, default: object) -> str:
     if default is None and not isinstance(key.kind, AutoOr):
         return ""
-    if isinstance(default, tuple):
+    if isinstance(default, (tuple, dict)):
         return " ".join(f"`{key.kind.write(entry)}`" for entry in default)
     shown = key.kind.write(default)
     if isinstance(shown, bool):

@@ -72,7 +72,7 @@ def _of_panels(
     elif figure.facets and figure.facets == (figure.x or next(iter(values))):
         others = ", ".join(name for name in known if name != figure.facets) or "another key"
         yield "figure.facets", f"{quote(figure.facets)} is on the x axis already", others
-    for name, chosen in figure.where:
+    for name, chosen in figure.where.items():
         if name not in known:
             what = f"{quote(name)} is not a swept key{nearest(name, known)}"
             yield f"figure.where.{name}", what, ", ".join(known)
@@ -88,7 +88,7 @@ def _of_labels(
 ) -> Iterator[Found]:
     known = [*contenders, *values, *(text for each in values.values() for text in each)]
     known += [*figure.y, *figure.over_time]
-    for name, _ in figure.labels:
+    for name in figure.labels:
         if name not in known:
             what = f"the figure has no {quote(name)}{nearest(name, known)}"
             yield f"figure.labels.{name}", what, ", ".join(dict.fromkeys(known))
@@ -100,7 +100,7 @@ def _of_units(figure: Figure, values: Mapping[str, Sequence[str]]) -> Iterator[F
     for name in figure.over_time:
         kind, _, metric = name.partition(".")
         quantities[name] = OF_SERIES.get(unit_of(kind, metric) or "", "")
-    for name, unit in figure.units:
+    for name, unit in figure.units.items():
         if name not in quantities:
             what = f"the figure has no {quote(name)}{nearest(name, quantities)}"
             yield f"figure.units.{name}", what, ", ".join(quantities)

@@ -146,19 +146,20 @@ class Reader:
         values = [self._scalar(kind, n, f"{path}[{i}]", None) for i, n in enumerate(nodes)]
         return tuple(value for value in values if value is not None)
 
-    def _map(self, kind: Kind, node: Node, path: str, many: bool) -> tuple[tuple[str, Any], ...]:
+    def _map(self, kind: Kind, node: Node, path: str, many: bool) -> dict[str, Any]:
         if not isinstance(node, Mapping) or not node.entries:
             what = "is empty" if isinstance(node, Mapping) else "is not a mapping"
             self.problem(node.where, path, what, "name: value")
-            return ()
-        pairs = []
+            return {}
+        values = {}
         for name, child in self._distinct(node, path):
             key_path = f"{path}.{name.text}"
             self.places[key_path] = child.where
             read = self._many(kind, child, key_path) if many else None
             value = read if many else self._scalar(kind, child, key_path, None)
-            pairs += [(name.text, value)] if value is not None else []
-        return tuple(pairs)
+            if value is not None:
+                values[name.text] = value
+        return values
 
     def _items(self, cls: type[T], node: Node, path: str) -> tuple[T, ...]:
         if not isinstance(node, Items):

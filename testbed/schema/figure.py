@@ -3,6 +3,7 @@ literature, and the source of that figure."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agglab.testbed.schema.key import key, keys_list, keys_map
@@ -114,20 +115,20 @@ class Figure:
         "",
         "draw a panel for each value of this swept key, or for each contender",
     )
-    where: tuple[tuple[str, tuple[str, ...]], ...] = keys_map(
+    where: Mapping[str, tuple[str, ...]] = keys_map(
         "where",
         Text("values that the key takes", PATH, 200),
         "draw only the runs with these values of swept keys, such as `{links.loss: [0%, 1%]}`; "
         "`contender` stands for the names of contenders",
         many=True,
     )
-    labels: tuple[tuple[str, str], ...] = keys_map(
+    labels: Mapping[str, str] = keys_map(
         "labels",
         Text("text", PATH, 200),
         "what to write instead of the names of contenders, swept keys, their values and metrics, "
-        "such as `{switchml: SwitchML}`",
+        "such as `{ring: Ring}`",
     )
-    units: tuple[tuple[str, str], ...] = keys_map(
+    units: Mapping[str, str] = keys_map(
         "units",
         Choice(tuple(UNITS)),
         "the units in which metrics and swept keys are shown, such as "

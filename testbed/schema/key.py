@@ -36,10 +36,10 @@ def keys_list(name: str, kind: Kind, doc: str, default: tuple[Any, ...] = ()) ->
 
 
 def keys_map(name: str, kind: Kind, doc: str, many: bool = False) -> Any:
-    """Returns a dataclass field that is read from a YAML mapping with any keys, as (key, value)
-    pairs. many: whether each value is a list of values, or a single value that stands for one."""
+    """Returns a dataclass field that is read from a YAML mapping with any keys. many: whether each
+    value is a list of values, or a single value that stands for one."""
     metadata = {"key": Key(name, kind, doc), "map": "many" if many else "one"}
-    return field(default=(), metadata=metadata)
+    return field(default_factory=dict, metadata=metadata)
 
 
 def key_of(item: Field[Any]) -> Key | None:

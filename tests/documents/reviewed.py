@@ -124,6 +124,10 @@ STAND_IN = {
         f"{AGGLAB} run FILE [--results DIR] [--set KEY=VALUE]... [--resume DIR] [--processes N] "
         "[--scheduler tcp://HOST:PORT]",
         f"{AGGLAB} report",
+        f"{AGGLAB} report DIR [--open] [--figure FILE] [--format svg] [--chart NAME] [--fonts DIR]",
+        f"{AGGLAB} report DIR --format pdf --fonts ~/fonts",
+        f"{AGGLAB} report results/mine/latest --figure mine.yaml --format pdf",
+        f"{AGGLAB} check mine.yaml",
         f"{AGGLAB} compare",
         f"{AGGLAB} pack",
         f"{AGGLAB} pack --within",
@@ -217,6 +221,7 @@ NOT_OURS = {
         "apt-get install libns3-dev",
         "./setup.sh --test-tools",
         "./setup.sh --peers",
+        f"{PYTHON} -m pip install --editable '.[charts]'",
         f"{PYTHON} -m pip install --editable '.[parquet]'",
         f"{PYTHON} -m pip install --editable '.[dask]'",
         f"{PYTHON} -m pip install --editable '.[training]'",

@@ -78,7 +78,8 @@ def _without(root: Node, contenders: Collection[str]) -> Node:
         compared = metric.startswith((GROWTH, RATIO))
         return not (compared and set(metric.split(".")).intersection(contenders))
 
-    root = changed(root, ["compare"], lambda node: _filtered(node, lambda n: n not in contenders))
+    for path in (["compare"], ["figure", "labels"]):
+        root = changed(root, path, lambda node: _filtered(node, lambda n: n not in contenders))
     return changed(root, ["expect"], lambda node: _filtered(node, kept))
 
 

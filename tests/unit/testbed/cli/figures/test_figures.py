@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 from agglab.testbed.base.errors import MachineLacks
@@ -16,6 +17,7 @@ from agglab.testbed.cli.arguments import CLOCKS, REAL, VIRTUAL
 from agglab.testbed.cli.figures import command
 from agglab.testbed.cli.figures.variants import find, names, variant
 from agglab.testbed.experiment.scenario_run import run
+from agglab.testbed.report import vega
 from agglab.testbed.scenario import ScenarioError, Suite, load
 
 BASE = """
@@ -64,11 +66,101 @@ def written(tmp_path: Path, text: str) -> Path:
         ("{title: a, over_time: [job.program.seen]}", "unknown metric over time"),
         ("{title: a, scale: cubic}", "figure.scale: .*linear, steps"),
         ("{title: a, colour: red}", "figure.colour: unknown key"),
+        ("{title: a, facets: links.los}", "figure.facets: 'links.los' is not a swept key"),
+        ("{title: a, facets: contender}", "figure.facets: 'contender' is not a swept key"),
+        ("{title: a, facets: topology.workers}", "figure.facets: .* is on the x axis already"),
+        ("{title: a, where: {links.loss: 1%}}", "figure.where.links.loss: .* is not a swept key"),
+        (
+            "{title: a, where: {topology.workers: [2, 9]}}",
+            "figure.where.topology.*never is '9'",
+        ),
+        ("{title: a, where: {}}", "figure.where: is empty"),
+        ("{title: a, labels: [a]}", "figure.labels: is not a mapping"),
+        ("{title: a, labels: {rings: Ring}}", "figure.labels.rings: the figure has no 'rings'"),
+        ("{title: a, units: {allreduce.time_s.median: m}}", "figure.units.* unknown value 'm'"),
+        ("{title: a, units: {exact: ms}}", "figure.units.exact: the figure has no 'exact'"),
+        (
+            "{title: a, units: {allreduce.time_s.median: MB}}",
+            "small.yaml:[0-9]+: figure.units.allreduce.time_s.median: 'MB' is a unit of bytes, and "
+            "'allreduce.time_s.median' is seconds.*ns, us, ms, s, min",
+        ),
+        ("{title: a, units: {topology.workers: ms}}", "is a plain number.*thousand, million"),
+        ("{title: a, size: {width: 85}}", "figure.size.width: '85' has no unit"),
+        ("{title: a, size: {width: 85km}}", "figure.size.width: .*unknown unit 'km'"),
+        ("{title: a, size: 85mm}", "figure.size: is not a mapping"),
+        ('{title: a, font: {family: "a;b"}}', "figure.font.family: 'a;b' is not a name"),
+        ("{title: a, font: {size: 400}}", "figure.font.size: '400' is too large"),
+        ("{title: a, format: [pdf, gif]}", r"figure.format\[1\]: unknown value 'gif'"),
     ],
 )
 def test_what_no_figure_can_be_is_refused(tmp_path: Path, section: str, complaint: str) -> None:
     with pytest.raises(ScenarioError, match=complaint):
         load(written(tmp_path, f"{BASE}figure: {section}\n"))
+
+
+def test_every_key_of_a_figure_s_looks_is_read(tmp_path: Path) -> None:
+    looks = (
+        "figure: {title: a, facets: contender, where: {contender: [a], topology.workers: 2}, "
+        "labels: {a: Ours, topology.workers: Workers}, units: {allreduce.time_s.median: ms}, "
+        "size: {width: 85mm, height: 2in}, font: {family: X Y, size: 8}, format: pdf}\n"
+    )
+    figure = load(written(tmp_path, BASE + looks + TWO + "}\n")).figure
+    assert figure and figure.where == {"contender": ("a",), "topology.workers": ("2",)}
+    assert (figure.facets, figure.format, figure.font.family) == ("contender", ("pdf",), "X Y")
+    assert (round(figure.size.width), figure.size.height) == (241, 144)
+
+
+def test_files_that_a_figure_asks_for_need_vega_before_the_run_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, BASE + FIGURE.replace("}", ", format: [svg]}"))
+    run_it = ["run", str(path), "--set", "backend=virtual", "--results", str(tmp_path / "out")]
+    monkeypatch.setattr(vega, "is_installed", lambda: False)
+    assert main.main(run_it) == 3
+    assert "this machine lacks vl-convert-python" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@needs.mark("vl-convert-python")
+def test_charts_are_written_as_files_and_drawn_anew_by_another_section(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, BASE + FIGURE.replace("}", ", format: [svg]}"))
+    run_it = ["run", str(path), "--set", "backend=virtual", "--results", str(tmp_path / "out")]
+    assert main.main(run_it) == 0
+    folder = tmp_path / "out/small/latest"
+    assert "DejaVu" not in (folder / "figure-0.svg").read_text()
+    other = tmp_path / "other.yaml"
+    looks = ", size: {width: 100mm}, font: {family: DejaVu Sans}}"
+    other.write_text(path.read_text().replace(", format: [svg]}", looks))
+    asked = ["--figure", str(other), "--format", "svg", "--format", "pdf", "--chart", "figure-0"]
+    capsys.readouterr()
+    assert main.main(["report", str(folder), *asked]) == 0
+    said = capsys.readouterr().out.split()
+    assert said == [f"{folder}/{name}" for name in ("report.html", "figure-0.svg", "figure-0.pdf")]
+    svg = (folder / "figure-0.svg").read_text()
+    assert "DejaVu Sans" in svg and 'width="283"' in svg
+    assert (folder / "figure-0.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--chart", "time"], "--chart and --fonts are about files"),
+        (["--format", "svg", "--chart", "tim"], "no chart 'tim', did you mean 'time'"),
+        (["--format", "svg", "--fonts", "/none"], "--fonts /none: is not a folder"),
+    ],
+)
+@needs.mark("vl-convert-python")
+def test_wrong_words_of_report_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], complaint: str
+) -> None:
+    run_it = ["run", str(written(tmp_path, BASE)), "--set", "backend=virtual"]
+    assert main.main([*run_it, "--results", str(tmp_path / "out")]) == 0
+    capsys.readouterr()
+    assert main.main(["report", str(tmp_path / "out/small/latest"), *words]) == 2
+    err = capsys.readouterr().err
+    assert complaint in err and err.count("\n") == 1
 
 
 def test_a_counter_of_the_program_can_be_drawn_over_time(tmp_path: Path) -> None:
