@@ -35,9 +35,9 @@ METHODS = {
 }
 
 
-def setup() -> Setup:
+def setup(first_slot: int = 1) -> Setup:
     """Three workers at ports 1 to 3; port 4 leads to a host of no job. The job's cells begin at 8,
-    its slots at 1, of which there are 3; a caller's window has 4 positions."""
+    its slots at `first_slot`, of which there are 3; a caller's window has 4 positions."""
     found = Setup(copies={GROUP: [(port, 1 + rank) for rank, port in enumerate(PORTS)]})
 
     def add(table: str, key: dict[str, int], action: str, arguments: dict[str, int]) -> None:
@@ -46,7 +46,7 @@ def setup() -> Setup:
     for rank, port in enumerate(PORTS):
         mac, address = number(worker_mac(port)), number(worker_address(port))
         own = {"job_index": INDEX, "workers": len(PORTS), "flow": 256 * rank, "receiver": 1 + rank}
-        own |= {"window": 4, "first_slot": 1, "slots": SLOTS - 1, "group": GROUP}
+        own |= {"window": 4, "first_slot": first_slot, "slots": SLOTS - 1, "group": GROUP}
         own |= {"first_cell": CELLS, "cells": CELLS}
         add("members", {"ingress_port": port, "job": JOB, "ipv4.src": address}, "execute", own)
         to = {"mac": mac, "address": address, "udp_port": 48865 + JOB}

@@ -262,6 +262,14 @@ def test_a_counter_stops_at_its_largest(pipeline: Pipeline) -> None:
         assert send(pipeline, 1, touch(ACQUIRE, {0: (5, 0)}, sequence))[1].count == count
 
 
+def test_the_slot_behind_a_jobs_last_one_is_not_its_own(netrpc: Path) -> None:
+    pipeline = Pipeline.load(netrpc)
+    write_entries(pipeline, setup(first_slot=0))
+    for position, found in ((SLOTS - 2, {"new": 1}), (SLOTS - 1, {"new": 1, "refused": 1})):
+        assert send(pipeline, 1, array(OPEN, 0, 1, epoch=7, position=position)) == {}
+        assert counted(pipeline) == found
+
+
 PLACES = [{0: (CELLS, 1)}, {31: (CELLS, 1)}, {5: (0, 1), 6: (NO_PLACE - 1, 1)}]
 
 

@@ -167,6 +167,14 @@ def test_the_first_block_of_all_is_next_with_the_largest_exponent_of_those_who_h
         assert send(pipeline, 2, packet)[2] == answers[2]
 
 
+def test_the_slot_behind_a_jobs_last_one_is_not_its_own(omnireduce: Path) -> None:
+    pipeline = Pipeline.load(omnireduce)
+    write_entries(pipeline, job_at(slots=SLOTS - 1))
+    for slot, found in ((SLOTS - 2, {"new": 1}), (SLOTS - 1, {"new": 1, "refused": 1})):
+        assert send(pipeline, 1, replace(bare(), slot=slot)) == {}
+        assert counted(pipeline) == found
+
+
 def test_another_block_under_the_same_tag_is_refused(pipeline: Pipeline) -> None:
     send(pipeline, 1, full(0, block=4))
     assert send(pipeline, 2, full(1, block=8)) == send(pipeline, 1, bare(block=8)) == {}

@@ -40,9 +40,9 @@ TAKING_APART = Setup(copies={0x7FFF: ((510, 2), (510, 3))})
 """The two copies of a fused packet, which leave by no port."""
 
 
-def job_at(children: Sequence[int] = PORTS, parent: int = NO_PARENT) -> Setup:
+def job_at(children: Sequence[int] = PORTS, parent: int = NO_PARENT, slots: int = SLOTS) -> Setup:
     """The job at a switch whose children are workers."""
-    return summing(Slots(JOB, INDEX, children, 0, SLOTS, GROUP, parent)) + TAKING_APART
+    return summing(Slots(JOB, INDEX, children, 0, slots, GROUP, parent)) + TAKING_APART
 
 
 def at_node(node: Node) -> Setup:

@@ -27,6 +27,10 @@ UNSET = "uninitialized-use"
         ("bit<8> x;\nswitch (y) { 1: { x = 1; } 2: { x = 2; } }\ny = x;", [(3, UNSET)]),
         ("bit<8> x;\nswitch (y) { 1: { x = 1; } default: { x = 2; } }\ny = x;", []),
         ("bit<8> x;\nfor (bit<8> i in 1 .. 3) x = i;\ny = x;", [(3, UNSET)]),
+        ("bit<8> x;\nif (true) x = 1;\ny = x;", []),
+        ("bit<8> x;\nif (false) x = 1;\ny = x;", [(3, UNSET)]),
+        ("p_t p;\np.a = 1;\ny = sum(p);", [(3, UNSET)]),
+        ("p_t p;\np.a = 1; p.b = 2;\ny = sum(p);", []),
         ("return;\ny = 1;", [(2, "unreachable")]),
         ("if (c) { return; } else { return; }\ny = 1;", [(2, "unreachable")]),
         ("if (c) { return; }\ny = 1;", []),
@@ -35,6 +39,7 @@ UNSET = "uninitialized-use"
 )
 def test_in_functions(warnings_of: Warnings, body: str, expected: list[tuple[int, str]]) -> None:
     before = "void f(out bit<8> v) { v = 1; } void g(inout bit<8> v) { v = v + 1; }"
+    before += "struct p_t { bit<8> a; bit<8> b; } bit<8> sum(in p_t p) { return p.a + p.b; }"
     text = f"{before} void run(inout bit<8> y, in bool c) {{ {body} }}"
     assert warnings_of(text) == expected
 
