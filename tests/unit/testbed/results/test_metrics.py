@@ -260,6 +260,24 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
     assert "carried 20% of its rate" in " ".join(metrics["fidelity"]["reasons"])
 
 
+def test_each_direction_has_what_the_scenario_asks_of_it(tmp_path: Path) -> None:
+    own = "{match: h2->s1, rate: 5mbit, loss: 0%, delay: 3ms, queue: 20kB}"
+    text = TEXT.replace("10mbit}", f"10mbit, loss: 1%, overrides: [{own}]}}")
+    s = scenario(tmp_path, text=text)
+    measured = measurements(s)
+    jitter = Impair("h1-s1", ("h1->s1",), Jitter(50))
+    measured.outcome.begun.append(Fault(1, "jitter", jitter, AtTime(0.2)))
+    links = compute(s, measured)["links"]
+    names = ("rate_bps", "delay_s", "queue_bytes", "queue_packets", "impairments")
+    loss, late = {"kind": "loss", "probability": 0.01}, {"kind": "jitter", "max_us": 50}
+    for link, way, values in (
+        ("h1-s1", "h1->s1", (10_000_000, 0.0, None, 1000, [loss, late])),
+        ("h1-s1", "s1->h1", (10_000_000, 0.0, None, 1000, [loss])),
+        ("h2-s1", "h2->s1", (5_000_000, 0.003, 20_000, None, [])),
+    ):
+        assert tuple(links[link][way][name] for name in names) == values, way
+
+
 def evidence(s: ResolvedScenario, measured: Measurements) -> Evidence:
     """From what the fidelity of a run is judged."""
     judged: list[Evidence] = []
