@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,12 @@ def _palette(metrics: dict[str, Any]) -> Palette:
 def _recorded(folder: Path) -> RecordedScenario:
     scenario = folder / "scenario.yaml"
     text = scenario.read_text(encoding="utf-8", errors="replace") if scenario.is_file() else ""
+    return _scenario(text)
+
+
+@lru_cache(maxsize=4)
+def _scenario(text: str) -> RecordedScenario:
+    """Returns the scenario with this text, which is read once although several parts ask for it."""
     return RecordedScenario(text)
 
 

@@ -414,8 +414,9 @@ def _whole(
 def _letters_beside(chart: Chart, spec: Spec) -> int:
     """Returns the letters of the longest name on the y axis, beside which the legend has no room;
     0 if the y axis has numbers."""
-    lies = isinstance(chart, BarChart) and "height" in spec
-    return max(map(len, chart.categories), default=0) if lies else 0
+    if isinstance(chart, LineChart) or "height" not in spec:
+        return 0
+    return max(map(len, chart.categories), default=0)
 
 
 def with_letters(spec: Spec, width: float, letters: float, family: str = "") -> Spec:

@@ -23,8 +23,9 @@ def key_table() -> str:
         if path.startswith("jobs[].workload.kind"):
             rows.append("| `jobs[].workload` | the keys of `workload` | `workload` | of this job |")
         elif not path.startswith("jobs[].workload."):
-            forms = {tuple: "a list: ", dict: "a mapping to: "}
-            allowed = forms.get(type(default), "") + key.kind.allowed
+            form = "a list: " if isinstance(default, tuple) else ""
+            form = "a mapping to: " if isinstance(default, dict) else form
+            allowed = form + key.kind.allowed
             rows.append(f"| `{path}` | {allowed} | {_default(key, default)} | {key.doc} |")
     return "\n".join(rows)
 
