@@ -244,6 +244,16 @@ def test_other_packets_are_refused(program: Program, version: int, kind: int, cu
     assert len(pipeline.process(1, whole, 5)) == 1
 
 
+def test_the_slot_behind_a_jobs_last_one_is_not_its_own(program: Program) -> None:
+    """The switch has it: the next job may own it."""
+    pipeline = program(8, 2)
+    counters = "SwitchmlIngress.aggregation."
+    for slot, new, refused in ((SLOTS - 1, 1, 0), (SLOTS, 1, 1)):
+        assert pipeline.process(1, frame(0, made(Random(1), slot, 1)), 5) == []
+        assert pipeline.counters.read(f"{counters}contribution_new", INDEX)[0] == new
+        assert pipeline.counters.read(f"{counters}contribution_refused", INDEX)[0] == refused
+
+
 @pytest.mark.parametrize(
     "parameters, problem",
     [
