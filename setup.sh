@@ -15,7 +15,7 @@ PACKAGES=(
     ca-certificates       # for pip
     iproute2 util-linux iputils-ping ethtool
 )
-TEST_TOOLS=(gnupg shellcheck ruby vagrant clang chromium tshark gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+TEST_TOOLS=(gnupg shellcheck ruby vagrant clang chromium neovim tshark gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 TORCH=torch==2.13.0
 TORCH_CPU=https://download.pytorch.org/whl/cpu  # 200 MB; elsewhere the wheels for x86 bring gigabytes of CUDA
 STAMP=.venv/agglab-setup
