@@ -95,7 +95,7 @@ class AgentCore:
         self._send, self._now_ns = tell, now_ns
         self._session: Session | None = None
         self._part: Part | None = None
-        self._settling = False
+        self.is_settling = False
         """Whether the testbed waits until nothing of this agent is in flight."""
         self._before: Mapping[str, int] = {}
         self._counted_before = [0] * len(recording.COUNTED)
@@ -158,8 +158,8 @@ class AgentCore:
             self._open(command["members"], command["settings"])
             self.tell("ready")
         elif kind == "settle":
-            self._settling = not self._is_settled
-            if not self._settling:
+            self.is_settling = not self._is_settled
+            if not self.is_settling:
                 self.tell("settled", waited=False)
         elif kind == "report":
             waiting = self.session.endpoint.waiting(WAITING_MAX)
@@ -174,8 +174,8 @@ class AgentCore:
     def after_answers(self) -> None:
         """Answers a `settle` when nothing of this agent is in flight any more. The driver calls
         this between rounds, after it has sent what was due."""
-        if self._settling and self._is_settled:
-            self._settling = False
+        if self.is_settling and self._is_settled:
+            self.is_settling = False
             self.tell("settled", waited=True)
 
     @property

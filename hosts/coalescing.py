@@ -1,19 +1,17 @@
 """Estimates how long to let results gather before they are received (native/coalescing.h). This
-module imports only the loader of the C library."""
+module imports only the loader of the C library and native_structures.py."""
 
 from __future__ import annotations
 
-import ctypes
-
 from agglab.hosts import library
+from agglab.hosts.native_structures import Coalescing
 
 COALESCE_MAX_NS = 1_000_000
 """The longest time for which results wait for other results. docs/hosts.md says what this gains."""
 
 
-class ReceiveCoalescing(ctypes.Structure):
-    """The ctypes equivalent of `struct coalescing`: an estimate of how long to let results gather
-    before the next receive call.
+class ReceiveCoalescing:
+    """An estimate of how long to let results gather before the next receive call.
 
     The estimate is the time in which a quarter of the packets in flight is answered, at the recent
     rate. So some packets are always in flight while the worker waits. If the link carries several
@@ -24,18 +22,10 @@ class ReceiveCoalescing(ctypes.Structure):
     itself.
     """
 
-    _fields_ = [
-        ("gap_ns", ctypes.c_double),
-        ("last_ns", ctypes.c_int64),
-        ("most_ns", ctypes.c_int64),
-        ("buffer_packets", ctypes.c_uint32),
-        ("last_count", ctypes.c_uint32),
-    ]
-
     def __init__(self, buffer_packets: int = 1) -> None:
-        super().__init__(most_ns=COALESCE_MAX_NS, buffer_packets=buffer_packets)
+        self._state = Coalescing(most_ns=COALESCE_MAX_NS, buffer_packets=buffer_packets)
         self._native = library.load()
-        self.address = ctypes.addressof(self)
+        self.address = self._state.address
 
     def results_arrived(self, now_ns: int, count: int) -> None:
         """Notes that `count` results arrived at `now_ns`."""

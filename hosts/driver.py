@@ -5,7 +5,6 @@ This module imports only other modules of `hosts`.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import socket
@@ -17,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library, segments, wire
-from agglab.hosts.endpoint import Address, Endpoint, Inbox
+from agglab.hosts.endpoint import Address, Endpoint, Inbox, OutboxColumns
 from agglab.hosts.errors import AllReduceError
-from agglab.hosts.native_endpoint import Rows
 
 IN_FLIGHT_TIME_S, OF_IT_ROUND_TRIP_S = 0.010, 0.005
 MIN_WINDOW = 16
@@ -78,7 +76,7 @@ class Link:
         self._native = library.load()
         self.peers = tuple(endpoint.peers)
         self._endpoint = endpoint
-        self._columns, self._outbox = endpoint.outbox, Rows.of(endpoint.outbox)
+        self._columns, self._outbox = endpoint.outbox, OutboxColumns.of(endpoint.outbox)
         rows = self._columns.answers * len(self._columns.frames)
         self.socket = _open_socket(bind, self.peers, rows, endpoint.longest_bytes)
         self.inbox = Inbox(min(max(rows, MIN_WINDOW), MAX_BATCH), endpoint.longest_bytes)
@@ -96,7 +94,10 @@ class Link:
         ports = np.array([socket.htons(port) for _, port in many], np.uint16)
         made: int | None = self._native.io_new(
             self.socket.fileno(),
-            *inbox.payloads_and_peers,
+            inbox.buffer.ctypes.data,
+            inbox.row_bytes,
+            inbox.lengths.ctypes.data,
+            inbox.peers.ctypes.data,
             inbox.capacity,
             addresses.ctypes.data,
             ports.ctypes.data,
@@ -116,9 +117,9 @@ class Link:
         """Sends the datagrams in the given rows of the endpoint's outbox."""
         if self._endpoint.outbox is not self._columns:
             self._columns = self._endpoint.outbox
-            self._outbox = Rows.of(self._columns)
-        address = ctypes.addressof(self._outbox)
-        error = self._native.io_send(self._io, address, rows.ctypes.data, len(rows))
+            self._outbox = OutboxColumns.of(self._columns)
+        outbox = self._outbox.address
+        error = self._native.io_send(self._io, outbox, rows.ctypes.data, len(rows))
         if error:
             raise self.cannot_send(-error)
 

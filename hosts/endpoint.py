@@ -21,6 +21,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.structures import U8, U32, U64, Pointer, ReadOnly, Structure, structure
+
 Address = tuple[str, int]
 """An IPv4 address and a UDP port."""
 NEVER_NS = 2**63 - 1
@@ -37,8 +39,8 @@ method `others` of this type. It takes any bytes, because it is also asked about
 
 Packets = Callable[[], "NDArray[np.void] | None"]
 """Returns the packets that wait for an answer, or that did last: records that begin with
-recovery.PENDING and the packet's number, with one record for each place (Repeat). An endpoint whose
-packets switches aggregate has them as its property `packets`. None if the agent has ended."""
+a recovery.Pending and the packet's number, with one record for each place (Repeat). An endpoint
+whose packets switches aggregate has them as its property `packets`. None if the agent has ended."""
 
 
 class Repeat(NamedTuple):
@@ -81,6 +83,35 @@ class Outbox(NamedTuple):
         return int(self.peers[row])
 
 
+@structure("outbox")
+class OutboxColumns(Structure):
+    """An Outbox for C code: where its columns are, and how far apart the rows of each are."""
+
+    frames: Pointer[U8]
+    frame_stride: U64
+    lengths: Pointer[U8]
+    length_stride: U64
+    peers: Pointer[U8]
+    peer_stride: U64
+
+    @classmethod
+    def of(cls, outbox: Outbox) -> OutboxColumns:
+        columns = (outbox.frames, outbox.lengths, outbox.peers)
+        assert outbox.lengths.dtype == outbox.peers.dtype == np.uint32
+        return cls(*(word for c in columns for word in (c.ctypes.data, c.strides[0])))
+
+
+@structure("rows")
+class Rows(Structure):
+    """Datagrams that came, for C code: an Inbox, or a part of one."""
+
+    first: ReadOnly[U8]
+    row_bytes: U64
+    lengths: ReadOnly[U32]
+    peers: ReadOnly[U32]  # indices of the senders
+    count: U32
+
+
 class Inbox:
     """Room for `capacity` received UDP payloads: each row holds one payload. `count` rows are in
     use.
@@ -88,9 +119,7 @@ class Inbox:
     A row is longer than the longest legal payload, so that a payload that is too long can be
     recognized. `buffer` is uint8 of shape (capacity, row bytes). `lengths` is uint32 of shape
     (capacity,). `peers` is uint32 of shape (capacity,): the sender's index in `Endpoint.peers`.
-    Datagrams from senders that are not peers are never put here. `payloads` and
-    `payloads_and_peers` are the addresses and the row length that C functions take, in the order of
-    their parameters.
+    Datagrams from senders that are not peers are never put here. `address` is that of its `Rows`.
     """
 
     def __init__(self, capacity: int, longest_bytes: int) -> None:
@@ -99,13 +128,19 @@ class Inbox:
         self.buffer: NDArray[np.uint8] = np.zeros((capacity, self.row_bytes), np.uint8)
         self.lengths: NDArray[np.uint32] = np.zeros(capacity, np.uint32)
         self.peers: NDArray[np.uint32] = np.zeros(capacity, np.uint32)
-        self.count = 0
+        self._rows = Rows(first=self.buffer, row_bytes=self.row_bytes)
+        self._rows.lengths, self._rows.peers = self.lengths, self.peers
+        self.address = self._rows.address
         self._bytes = memoryview(self.buffer.data).cast("B")
-        self.rows_address = self.buffer.ctypes.data
-        self.lengths_address = self.lengths.ctypes.data
-        self.peers_address = self.peers.ctypes.data
-        self.payloads = (self.rows_address, self.row_bytes, self.lengths_address)
-        self.payloads_and_peers = (*self.payloads, self.peers_address)
+
+    @property
+    def count(self) -> int:
+        """The number of rows in use."""
+        return self._rows.count
+
+    @count.setter
+    def count(self, count: int) -> None:
+        self._rows.count = count
 
     def fill(self, datagrams: Sequence[bytes], peers: Sequence[int] | None = None) -> None:
         """Replaces the contents with `datagrams`. If a payload is longer than a row, only its

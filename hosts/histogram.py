@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.structures import U32, Structure, repeated, structure
+
 BITS = 5
 LAST_NS = (1 << 37) - 1
 BUCKETS = (37 - BITS + 1) << BITS
-BYTES = 4 * BUCKETS
-"""The size in bytes of `struct histogram`, whose counts are uint32."""
+
+
+@structure("histogram")
+class Histogram(Structure):
+    """How many times were counted in each bucket."""
+
+    counts: Annotated[int, repeated(U32, BUCKETS)]
 
 
 @cache

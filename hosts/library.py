@@ -2,7 +2,7 @@
 every system needs (`native/*.c`), and with it what lies beside the Python code of one system.
 
 `p4native.common.c_build` keeps the libraries and documents where. Of `hosts`, this module imports
-only `wire`.
+only what declares formats and structures.
 """
 
 from __future__ import annotations
@@ -12,11 +12,20 @@ import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agglab.hosts import wire
+from agglab.hosts import formats, native_structures, wire
+from agglab.hosts.structures import Structure, c_structs
 from p4native.common import c_build
 
 SOURCES = Path(__file__).parent / "native"
 FLAGS = ("-fno-math-errno", "-fno-trapping-math")
+HEADERS = {
+    name: text.encode()
+    for name, text in (
+        ("wire.h", wire.c_header()),
+        ("structures.h", native_structures.c_header()),
+    )
+}
+"""The generated headers that the C code of `native/` includes."""
 
 
 def built() -> Path:
@@ -28,7 +37,7 @@ def built() -> Path:
 def _built(part: str, folders: Sequence[Path], headers: Mapping[str, str]) -> Path:
     searched = [*folders, SOURCES]
     sources = [source for folder in searched for source in sorted(folder.glob("*.c"))]
-    texts = {name: text.encode() for name, text in {"wire.h": wire.c_header(), **headers}.items()}
+    texts = {**HEADERS, **{name: text.encode() for name, text in headers.items()}}
     return c_build.build_library(part, sources, searched, FLAGS, texts)
 
 
@@ -49,7 +58,6 @@ _SIGNATURES: Signatures = {
     "dequantise_array": (None, [_P, _U64, _U32, _P, _U32, _P, _INT]),
     "tensor_part": (None, [_P, _U64, _U64, _P]),
     "io_new": (_P, [_INT, _P, _U64, _P, _P, _U32, _P, _P, _U32, _U32]),
-    "recovery_layout": (_U32, []),
     "recovery_prepare": (None, [_P, _P]),
     "recovery_send": (None, [_P, _P, _I64]),
     "recovery_answered": (_I64, [_P, _P, _INT, _I64]),
@@ -80,12 +88,22 @@ class SystemLibrary:
     `native/`, whose headers it may include.
 
     beside: a file of the folder. headers: texts of generated headers, by the names under which the
-    C code includes them. signatures: the functions of the C code that Python calls.
+    C code includes them. structures: the system's structures; the C code includes them as
+    `state.h`. signatures: the functions of the C code that Python calls.
     """
 
-    def __init__(self, beside: str, headers: Mapping[str, str], signatures: Signatures) -> None:
-        self._folder, self._headers = Path(beside).parent, headers
-        self._signatures = signatures
+    def __init__(
+        self,
+        beside: str,
+        headers: Mapping[str, str],
+        structures: Sequence[type[Structure]],
+        signatures: Signatures,
+    ) -> None:
+        self._folder, self._signatures = Path(beside).parent, signatures
+        self.structures = tuple(structures)
+        text = f'#include "structures.h"\n{c_structs(*structures)}'
+        state = formats.c_header(f"{self._folder.name}/", "AGGLAB_STATE_H", {}, text)
+        self.headers = {"state.h": state, **headers}
 
     def build(self) -> None:
         """Builds the library if the cache lacks it. Raises BuildError."""
@@ -97,7 +115,7 @@ class SystemLibrary:
         return _declare(ctypes.CDLL(str(self._built())), {**_SIGNATURES, **self._signatures})
 
     def _built(self) -> Path:
-        return _built("systems", [self._folder], self._headers)
+        return _built("systems", [self._folder], self.headers)
 
 
 def _declare(library: ctypes.CDLL, signatures: Signatures) -> ctypes.CDLL:

@@ -1,29 +1,21 @@
 """Rounds in which a worker does not hold its values and results as whole arrays.
 
 The worker asks for the values of a chunk when it needs them, and hands over the results of a chunk
-when they come. Both happen in C (native/pieces.h). Virtual time uses such rounds, because a large
-network has no memory for the arrays of all workers.
+when they come. Both happen in C (native_structures.PiecesState). Virtual time uses such rounds,
+because a large network has no memory for the arrays of all workers.
 """
 
 from __future__ import annotations
 
-import ctypes
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library
+from agglab.hosts.native_endpoint import address_of
+from agglab.hosts.native_structures import PiecesState
 from agglab.hosts.tensor_parts import TensorParts
-
-
-class State(ctypes.Structure):
-    """The ctypes equivalent of `struct pieces` in native/pieces.h."""
-
-    _fields_ = [
-        (name, ctypes.c_void_p)
-        for name in ("give", "input", "take", "output", "values", "results", "sums")
-    ]
 
 
 class Room:
@@ -42,16 +34,16 @@ class Pieces:
 
     def __init__(self, inputs: TensorParts, take: int, output: int, room: Room) -> None:
         self.inputs, self._room = inputs, room
-        self._state = State(
-            give=ctypes.cast(library.load().tensor_part, ctypes.c_void_p).value,
+        self._state = PiecesState(
+            give=address_of(library.load().tensor_part),
             input=inputs.address,
             take=take,
             output=output,
-            values=room.values.ctypes.data,
-            results=room.results.ctypes.data,
-            sums=None if room.sums is None else room.sums.ctypes.data,
+            values=room.values,
+            results=room.results,
+            sums=room.sums,
         )
-        self.address = ctypes.addressof(self._state)
+        self.address = self._state.address
 
 
 @runtime_checkable

@@ -2,33 +2,51 @@
 C (native/recovery.c).
 
 docs/hosts.md gives the reasons for its rules under "When a packet is taken for lost". This module
-imports only the loader of the C library.
+imports only histogram.py and structures.py.
 """
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import histogram, library
+from agglab.hosts.histogram import Histogram
+from agglab.hosts.structures import (
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    Structure,
+    dtype_of,
+    repeated,
+    structure,
+)
 
-PENDING = [
-    ("sent_ns", "i8"),
-    ("first_sent_ns", "i8"),
-    ("order", "u8"),
-    ("first_order", "u8"),
-    ("attempt", "u2"),
-    ("waiting", "u1"),
-    ("weight", "u1"),
-    ("spare", "u1", 4),
-]
-"""The fields of `struct pending`, for dtypes of structures that begin with it."""
-PENDING_BYTES = 40
-QUEUED = 1
-"""The value of the field `waiting` of a packet that is laid out and not sent yet."""
+NO_ROUND_TRIP = -1
+ANSWERED, QUEUED, SENT = range(3)
+"""The values of `Pending.waiting`. There cannot be an answer while a packet is QUEUED: it is laid
+out and not sent yet."""
+
+
+@structure("pending")
+class Pending(Structure):
+    """A packet that waits for its answer, or the last one that did."""
+
+    sent_ns: I64  # last transmission
+    first_sent_ns: I64
+    order: U64  # number of the last transmission, counting all transmissions
+    first_order: U64  # number of the first transmission
+    attempt: U16  # how often it was sent again, at most 255: as in its datagram
+    waiting: U8  # ANSWERED, QUEUED or SENT
+    weight: U8  # in proportion to the bytes of packet and answer; 0: it opens a round
+    spare: Annotated[int, repeated(U8, 4)]
+
+
+PENDING = dtype_of(Pending)
 
 
 @dataclass(frozen=True)
@@ -57,41 +75,43 @@ class Timing:
     others_ns: int = 0
 
 
-class Recovery(ctypes.Structure):
-    """The ctypes equivalent of `struct recovery` in native/recovery.h: the loss recovery of one
-    path."""
+@structure("recovery")
+class Recovery(Structure):
+    """The loss recovery of one path: its settings and what it has learnt."""
 
-    _fields_ = [
-        *[
-            (name, ctypes.c_int64)
-            for name in (
-                "initial_rto_ns",
-                "min_rto_ns",
-                "min_gap_ns",
-                "max_rto_ns",
-                "slack_ns",
-                "give_up_ns",
-                "hold_ns",
-                "delays_ns",
-                "others_ns",
-                "ask_ns",
-                "srtt_ns",
-                "rttvar_ns",
-                "rto_ns",
-                "longest_ns",
-                "late_ns",
-                "progress_ns",
-                "probe_ns",
-                "deadline_ns",
-            )
-        ],
-        *[(name, ctypes.c_uint64) for name in ("next_order", "answered_order")],
-        *[(name, ctypes.c_uint32) for name in ("in_flight", "sampled", "lossy", "backoff")],
-        *[(name, ctypes.c_uint32) for name in ("weight", "loss_probes")],
-        *[(name, ctypes.c_uint32) for name in ("prompt_share", "spare")],
-        *[(name, ctypes.c_uint64) for name in ("retransmitted", "timeouts", "asked")],
-        ("latencies", ctypes.c_uint32 * histogram.BUCKETS),
-    ]
+    initial_rto_ns: I64
+    min_rto_ns: I64
+    min_gap_ns: I64
+    max_rto_ns: I64
+    slack_ns: I64  # smallest allowance above the round trip, as answers are received in batches
+    give_up_ns: I64
+    hold_ns: I64  # how long a peer may delay an answer on purpose
+    delays_ns: I64  # no answer comes sooner: the links' delays alone take as long
+    others_ns: I64  # what links need for a packet of each worker, and its answer; 0: all in step
+    ask_ns: I64  # after this time a peer answers a repeated request; 0: it does not
+    srtt_ns: I64
+    rttvar_ns: I64
+    rto_ns: I64
+    longest_ns: I64  # the longest round trip, which is forgotten slowly
+    late_ns: I64  # how late overtaken answers have been that were not lost
+    progress_ns: I64  # when the last awaited answer came
+    probe_ns: I64  # when packets were last sent again after a silence
+    deadline_ns: I64  # when there is something to do even without an answer
+    batch_rtt_ns: I64  # the longest of answers that came together, or NO_ROUND_TRIP
+    next_order: U64
+    answered_order: U64  # the latest transmission known to be answered
+    in_flight: U32  # packets that wait for an answer
+    sampled: U32  # a round trip has been measured
+    lossy: U32  # answers have left gaps
+    backoff: U32  # how often the timeout after a silence has been doubled
+    weight: U32  # the largest of an answered packet; the round trip is that of such packets
+    loss_probes: U32  # loss probes sent since the last answer
+    prompt_share: U32  # packets answered without being sent again, in 2^-PROMPT_SHARE_BITS of all
+    spare: U32
+    retransmitted: U64
+    timeouts: U64  # retransmissions after a silence
+    asked: U64  # retransmissions that asked for an answer after ask_ns
+    latencies: Histogram  # from first transmissions to answers
 
     @classmethod
     def of(cls, timing: Timing, hold_ns: int = 0, ask_ns: int = 0) -> Recovery:
@@ -111,15 +131,10 @@ class Recovery(ctypes.Structure):
             ask_ns=ask_ns,
             rto_ns=timing.initial_rto_ns,
             deadline_ns=2**63 - 1,
+            batch_rtt_ns=NO_ROUND_TRIP,
         )
 
     @property
     def answered_after(self) -> NDArray[np.int64]:
         """A histogram of the times from a packet's first sending to its answer (histogram.py)."""
-        return np.frombuffer(self.latencies, np.uint32).astype(np.int64)
-
-
-def check_layout() -> None:
-    """Raises AssertionError unless C and Python agree on the layout of the structures in memory."""
-    expected = ctypes.sizeof(Recovery) << 16 | PENDING_BYTES
-    assert library.load().recovery_layout() == expected, "recovery.h and recovery.py differ"
+        return np.frombuffer(memoryview(self.latencies), np.uint32).astype(np.int64)

@@ -7,7 +7,6 @@ a hook is due. This module imports only other modules of `hosts`.
 
 from __future__ import annotations
 
-import ctypes
 import time
 
 from agglab.hosts import library
@@ -15,13 +14,11 @@ from agglab.hosts.coalescing import ReceiveCoalescing
 from agglab.hosts.driver import Link
 from agglab.hosts.endpoint import NEVER_NS, Endpoint
 from agglab.hosts.errors import AllReduceError, RoundTimeout
-from agglab.hosts.native_endpoint import HasNativeEndpoint, NativeEndpoint
+from agglab.hosts.native_endpoint import NativeEndpoint
+from agglab.hosts.native_structures import Drive, Step
 from agglab.hosts.part import NO_HOOKS, Hooks
 
 PROGRESS_INTERVAL_NS = 200_000_000
-
-# `enum drive_step` of native/drive.h
-POLLING, SENDING = range(2)
 
 
 class RoundDriver:
@@ -31,7 +28,7 @@ class RoundDriver:
         self._endpoint, self._link, self._hooks = endpoint, link, hooks
         coalescing = ReceiveCoalescing(link.buffer_packets)
         self._exchange: _NativeExchange | _Exchange
-        if isinstance(endpoint, HasNativeEndpoint):
+        if isinstance(endpoint, NativeEndpoint):
             self._exchange = _NativeExchange(endpoint, link, coalescing)
         else:
             self._exchange = _Exchange(endpoint, link, coalescing)
@@ -100,39 +97,27 @@ class _Exchange:
         return True
 
 
-class _Drive(ctypes.Structure):
-    """The ctypes equivalent of `struct drive` in native/drive.h."""
-
-    _fields_ = [
-        ("endpoint", NativeEndpoint),
-        ("io", ctypes.c_void_p),
-        ("coalescing", ctypes.c_void_p),
-        ("step", ctypes.c_uint32),
-    ]
-
-
 class _NativeExchange:
     """Sends and receives the packets of an endpoint whose steps are in C."""
 
-    def __init__(
-        self, endpoint: HasNativeEndpoint, link: Link, coalescing: ReceiveCoalescing
-    ) -> None:
+    def __init__(self, endpoint: NativeEndpoint, link: Link, coalescing: ReceiveCoalescing) -> None:
         self._endpoint, self._link, self._coalescing = endpoint, link, coalescing
         self._native = library.load()
-        self._drive = _Drive(endpoint.native(link.inbox), link.address, coalescing.address)
-        self._address = ctypes.addressof(self._drive)
+        self._drive = Drive(endpoint.head.address, link.address, coalescing.address)
 
     def __call__(self, wait_end_ns: int, return_ns: int) -> bool:
         """Exchanges packets until the round is done, until a wait brings none, or, after packets
         came, until `return_ns`. No wait is longer than until `wait_end_ns`. Returns True."""
-        error = -self._native.drive_round(self._address, wait_end_ns, return_ns)
+        error = -self._native.drive_round(self._drive.address, wait_end_ns, return_ns)
         if error:
             raise self._failure(error)
+        if self._endpoint.head.needs_python:
+            self._endpoint.act()
         return True
 
     def _failure(self, error: int) -> AllReduceError:
-        if self._drive.step == POLLING:
+        if self._drive.step == Step.POLLING:
             return self._endpoint.failure(error)
-        if self._drive.step == SENDING:
+        if self._drive.step == Step.SENDING:
             return self._link.cannot_send(error)
         return self._link.cannot_receive(error)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from agglab.hosts import quantise
 from agglab.hosts.agreement import PLAIN, Agreement
 from agglab.hosts.driver import first_timeout_s
-from agglab.hosts.endpoint import Address
+from agglab.hosts.endpoint import Address, Outbox
 from agglab.hosts.errors import NotFinite
 from agglab.hosts.part import Part
 from agglab.hosts.recovery import Timing
@@ -66,6 +66,13 @@ def _others_ns(part: Part, lanes: int) -> int:
     if not part.link_rate_bps or part.first_timeout_s:
         return 0
     return round(2 * part.workers * frame_bytes(lanes) * 8 * NS_PER_S / part.link_rate_bps)
+
+
+def outbox_of(rows: int, longest_bytes: int) -> Outbox:
+    """Returns an outbox with room for `rows` datagrams of at most `longest_bytes`, which all have
+    that length, and go to the first peer, until this is changed."""
+    frames = np.zeros((rows, -(-longest_bytes // 64) * 64), np.uint8)
+    return Outbox(frames, np.full(rows, longest_bytes, np.uint32), np.zeros(rows, np.uint32))
 
 
 def check_count(name: str, addresses: Sequence[Address], count: int) -> None:

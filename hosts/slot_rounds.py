@@ -22,9 +22,8 @@ class SlotRounds:
     """The arrays and exceptions of a worker's rounds.
 
     state: the structure of the C code. This class sets its fields elements, values, out, sums,
-    exponents and shape, and reads its fields smallest and largest. slots: the packet under way in
-    each slot, with the fields `waiting` and `tag`. chunk: the name of the field of `slots` that
-    holds the number of the chunk.
+    exponents, chunks and shapes. slots: the packet under way in each slot, with the fields
+    `waiting` and `tag`. chunk: the name of the field of `slots` that holds the number of the chunk.
     """
 
     def __init__(self, job: Job, state: Any, slots: NDArray[np.void], chunk: str) -> None:
@@ -54,8 +53,7 @@ class SlotRounds:
         assert all(array.flags.c_contiguous and array.flags.aligned for array in arrays)
         state = self._state
         self.values, self.out, self.sums = values, out, sums
-        state.values, state.out = values.ctypes.data, out.ctypes.data
-        state.sums = None if sums is None else sums.ctypes.data
+        state.values, state.out, state.sums = values, out, sums
         return self._begin(values.size, values.dtype, agreement)
 
     def begin_in_pieces(self, inputs: TensorParts) -> int:
@@ -68,9 +66,10 @@ class SlotRounds:
         chunks = quantise.chunks_of(elements, self._job.values_per_chunk(dtype))
         self.exponents = np.zeros(chunks, np.uint8)
         self._state.elements = elements
-        self._state.exponents = self.exponents.ctypes.data
+        self._state.exponents = self.exponents
         shape = self._job.shape(elements, dtype, self.begun, agreement)
-        self._state.shape[:] = shape.emit()
+        self._state.shapes.own[:] = shape.emit()
+        self._state.chunks = chunks
         self.begun += 1
         return chunks
 
@@ -85,8 +84,9 @@ class SlotRounds:
     def failure(self, error: int, give_up_ns: int) -> AllReduceError:
         """Returns the exception for an error number that the C code returned."""
         if error == errno.EPROTO:
-            shapes = (self._state.shape, self._state.smallest, self._state.largest)
-            own, *both = (Shape.parse(bytes(shape)) for shape in shapes)
+            shapes = self._state.shapes
+            known = (shapes.own, shapes.smallest, shapes.largest)
+            own, *both = (Shape.parse(bytes(shape)) for shape in known)
             return mismatch(self._job, self.begun - 1, own, both)
         assert error == errno.ETIMEDOUT
         slots = np.flatnonzero(self._slots["waiting"])

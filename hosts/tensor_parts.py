@@ -6,32 +6,14 @@ of the random generators and not the values, so that a large network needs no me
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from agglab.hosts import library, tensors
+from agglab.hosts.native_structures import TensorState, Word128
 
 DTYPES = (np.dtype(np.int32), np.dtype(np.float32))
 """The types of the values that can be made in parts."""
-WORD = 2**64 - 1
-
-
-class Word128(ctypes.Structure):
-    """The ctypes equivalent of `struct word128` in native/tensor.h."""
-
-    _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
-
-    @classmethod
-    def of(cls, number: int) -> Word128:
-        return cls(number & WORD, number >> 64)
-
-
-class _State(ctypes.Structure):
-    """The ctypes equivalent of `struct tensor` in native/tensor.h."""
-
-    _fields_ = [("state", Word128), ("increment", Word128), ("blocks", ctypes.c_void_p)]
 
 
 class TensorParts:
@@ -47,11 +29,11 @@ class TensorParts:
         self._native = library.load()
         key = (seed, job, rank, round)
         generator = tensors.generator(*key).state["state"]
-        self._state = _State(Word128.of(generator["state"]), Word128.of(generator["inc"]))
+        self._state = TensorState(Word128.of(generator["state"]), Word128.of(generator["inc"]))
         if self.dtype == np.float32:
-            self._blocks = tensors.upper_exponents(*key, 0, -(-elements // tensors.BLOCK))
-            self._state.blocks = self._blocks.ctypes.data
-        self.address = ctypes.addressof(self._state)
+            blocks = -(-elements // tensors.BLOCK)
+            self._state.blocks = tensors.upper_exponents(*key, 0, blocks)
+        self.address = self._state.address
 
     def part(self, start: int, count: int) -> NDArray:
         """Returns `count` values, beginning at position `start`."""

@@ -2,17 +2,7 @@
 #ifndef AGGLAB_AIMD_H
 #define AGGLAB_AIMD_H
 
-#include <stdint.h>
-
-struct aimd {
-	uint32_t window; /* packets that may be in flight */
-	uint32_t least;
-	uint32_t most;
-	uint32_t left; /* answers until the round trip is over */
-	uint32_t marked;
-	uint32_t knows; /* this round trip met the queue that the last one already told of */
-	uint32_t halved;
-};
+#include "structures.h"
 
 static inline void aimd_lost(struct aimd *a)
 {

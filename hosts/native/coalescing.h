@@ -1,17 +1,8 @@
-/* How long results gather before the next receive call: docs/hosts.md, "Window and coalescing". Mirrored in
- * hosts/coalescing.py. */
+/* How long results gather before the next receive call: docs/hosts.md, "Window and coalescing". */
 #ifndef AGGLAB_COALESCING_H
 #define AGGLAB_COALESCING_H
 
-#include <stdint.h>
-
-struct coalescing {
-	double gap_ns; /* mean time from one result to the next */
-	int64_t last_ns;
-	int64_t most_ns;
-	uint32_t buffer_packets; /* how many packets a full buffer holds; 1: each packet comes by itself */
-	uint32_t last_count;	 /* results in the last batch */
-};
+#include "structures.h"
 
 /* Notes that `count` results arrived at now_ns. */
 void coalescing_arrived(struct coalescing *c, int64_t now_ns, uint32_t count);

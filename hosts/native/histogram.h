@@ -1,18 +1,10 @@
 /* A log-linear histogram of times, as HdrHistogram's: each octave of nanoseconds has 32 buckets, so the width of a
- * bucket is at most 1/32 of the times in it. Mirrored in hosts/histogram.py.
+ * bucket is at most 1/32 of the times in it. hosts/histogram.py declares it.
  */
 #ifndef AGGLAB_HISTOGRAM_H
 #define AGGLAB_HISTOGRAM_H
 
-#include <stdint.h>
-
-#define HISTOGRAM_BITS 5 /* an octave has 2^5 buckets; times below 2^6 ns have one each */
-#define HISTOGRAM_LAST_NS ((INT64_C(1) << 37) - 1) /* 137 s; longer times count as this */
-#define HISTOGRAM_BUCKETS ((37 - HISTOGRAM_BITS + 1) << HISTOGRAM_BITS)
-
-struct histogram {
-	uint32_t counts[HISTOGRAM_BUCKETS];
-};
+#include "structures.h"
 
 /* Counts a time; a negative one counts as 0. */
 static inline void histogram_add(struct histogram *h, int64_t time_ns)

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "io.h"
+#include "outbox.h"
 #include "staging.h"
 
 /* linux/udp.h; older headers lack the name */
@@ -317,19 +318,23 @@ static int is_aligned(const struct run *run)
 	return run->size % sizeof(uint32_t) == 0 && (uintptr_t)run->data % sizeof(uint32_t) == 0;
 }
 
-static void give_run(struct io *io, const struct run *run, struct rows *rows)
+static void give_run(struct io *io, const struct run *run, uint32_t peer, struct rows *rows)
 {
 	int in_place = is_aligned(run);
 
 	for (uint32_t i = 0; i < run->count; i++) {
 		io->lengths[i] = i + 1 < run->count ? run->size : run->last;
+		io->senders[i] = peer;
 		if (!in_place)
 			put_into_row(io, i, run->data + (uint64_t)i * run->size, io->lengths[i]);
 	}
-	rows->first = in_place ? run->data : io->row_memory;
-	rows->row_bytes = in_place ? run->size : io->row_bytes;
-	rows->lengths = io->lengths;
-	rows->count = run->count;
+	*rows = (struct rows){
+		.first = in_place ? run->data : io->row_memory,
+		.row_bytes = in_place ? run->size : io->row_bytes,
+		.lengths = io->lengths,
+		.peers = io->senders,
+		.count = run->count,
+	};
 }
 
 int io_next_rows(struct io *io, struct rows *rows)
@@ -340,10 +345,10 @@ int io_next_rows(struct io *io, struct rows *rows)
 	if (io->staging) {
 		if (!take_run(io, io->capacity, &run, &peer))
 			return 0;
-		give_run(io, &run, rows);
+		give_run(io, &run, peer, rows);
 		return 1;
 	}
-	*rows = (struct rows){ io->row_memory, io->row_bytes, io->lengths, io->arrived };
+	*rows = (struct rows){ io->row_memory, io->row_bytes, io->lengths, io->senders, io->arrived };
 	io->arrived = 0;
 	return rows->count > 0;
 }
@@ -389,19 +394,6 @@ static int send_some(struct io *io, uint32_t count)
 	return 0;
 }
 
-static uint32_t column(const uint8_t *first, uint64_t stride, uint32_t row)
-{
-	uint32_t value;
-
-	memcpy(&value, first + row * stride, sizeof(value));
-	return value;
-}
-
-static uint32_t peer_column(const struct outbox *outbox, uint32_t row)
-{
-	return column(outbox->peers, outbox->peer_stride, row);
-}
-
 /* How many of the first datagrams can go as one buffer: all go to one peer and, but for the last, have equal lengths. */
 static uint32_t run_of(const struct io *io, const struct outbox *outbox, const uint32_t *queue,
 		       const struct iovec *frames, uint32_t count)
@@ -411,7 +403,7 @@ static uint32_t run_of(const struct io *io, const struct outbox *outbox, const u
 
 	while (run < count && run < io->segments && frames[run - 1].iov_len == frames->iov_len &&
 	       frames[run].iov_len <= frames->iov_len && frames[run].iov_len &&
-	       (!io->peers || peer_column(outbox, queue[run]) == peer_column(outbox, *queue))) {
+	       (!io->peers || outbox_peer(outbox, queue[run]) == outbox_peer(outbox, *queue))) {
 		total += frames[run].iov_len;
 		if (total > RUN_BYTES_MAX)
 			break;
@@ -441,7 +433,7 @@ static uint32_t make_messages(struct io *io, const struct outbox *outbox, const 
 
 	for (uint32_t i = 0; i < count; i++) {
 		io->frames[i].iov_base = (void *)(outbox->frames + queue[i] * outbox->frame_stride);
-		io->frames[i].iov_len = column(outbox->lengths, outbox->length_stride, queue[i]);
+		io->frames[i].iov_len = outbox_length(outbox, queue[i]);
 	}
 	for (uint32_t i = 0; i < count; i += run) {
 		struct msghdr *message = &io->send[messages].msg_hdr;
@@ -449,7 +441,7 @@ static uint32_t make_messages(struct io *io, const struct outbox *outbox, const 
 		run = run_of(io, outbox, queue + i, io->frames + i, count - i);
 		*message = (struct msghdr){ .msg_iov = &io->frames[i], .msg_iovlen = run };
 		if (io->peers) {
-			message->msg_name = &io->peers[peer_column(outbox, queue[i])];
+			message->msg_name = &io->peers[outbox_peer(outbox, queue[i])];
 			message->msg_namelen = sizeof(struct sockaddr_in);
 		}
 		if (run > 1)

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "structures.h"
+
 #define FLOAT_EXPONENT_SHIFT 23
 #define EXPONENT_NOT_FINITE 255
 /* Adding 1.5 * 2^52 leaves rint(y), as a 32-bit two's complement number, in a double's low bits. */
@@ -88,15 +90,6 @@ static inline void quantise(const float *restrict values, uint64_t count, uint8_
 			out[i] = quantise_one(values[i], scale, limit);
 	}
 }
-
-/* How a job's floats become integers if its settings change the default, an exponent for each chunk: docs/numbers.md. */
-struct fixed_point {
-	uint64_t noise_key; /* key of stochastic rounding; 0: values are rounded to the nearest integer */
-	uint64_t clipped;   /* values that were clipped to the largest integer */
-	uint64_t vanished;  /* values other than 0 that became 0 */
-	uint32_t exponent;  /* the exponent of every chunk; 0: each chunk has its own */
-	uint32_t in_use;
-};
 
 /* The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). */
 static inline uint64_t mix(uint64_t x)

@@ -363,8 +363,3 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 	r->deadline_ns = soonest < r->deadline_ns ? soonest : r->deadline_ns;
 	return queued;
 }
-
-uint32_t recovery_layout(void)
-{
-	return (uint32_t)(sizeof(struct recovery) << 16 | sizeof(struct pending));
-}

@@ -3,17 +3,10 @@
 #ifndef AGGLAB_SHAPES_H
 #define AGGLAB_SHAPES_H
 
-#include <stdint.h>
 #include <string.h>
 
+#include "structures.h"
 #include "wire.h"
-
-struct shapes {
-	uint8_t own[WIRE_SHAPE_BYTES];      /* the worker's own shape, as on the wire */
-	uint8_t smallest[WIRE_SHAPE_BYTES]; /* the smallest of all workers' shapes, if they disagreed */
-	uint8_t largest[WIRE_SHAPE_BYTES];
-	uint32_t disagreed;
-};
 
 /* Writes the worker's own shape as both the smallest and the largest. Returns the length. */
 static inline uint32_t shapes_put(const struct shapes *s, uint8_t *body)
@@ -37,7 +30,6 @@ static inline int shapes_take(struct shapes *s, const uint8_t *body)
 		return 1;
 	memcpy(s->smallest, body, WIRE_SHAPE_BYTES);
 	memcpy(s->largest, body + WIRE_SHAPE_BYTES, WIRE_SHAPE_BYTES);
-	s->disagreed = 1;
 	return 0;
 }
 

@@ -2,31 +2,22 @@
 #ifndef AGGLAB_UNAWAITED_H
 #define AGGLAB_UNAWAITED_H
 
-#include <stdint.h>
-
-#include "recovery.h"
-
-/* Answers that changed nothing. */
-struct unawaited {
-	uint64_t duplicates; /* copies of the answer that was taken last */
-	uint64_t late;       /* answers to earlier packets */
-	uint64_t malformed;  /* answers to packets that were never sent */
-};
+#include "endpoint.h"
 
 /* Returns whether a well-formed answer with this tag is the one that p waits for, and counts it if not. fits: whether
  * it answers what p's packet asked. Tags compare modulo 2^32. */
-static inline int is_awaited(struct unawaited *counts, const struct pending *p, uint32_t own_tag, uint32_t tag, int fits)
+static inline int is_awaited(struct endpoint *e, const struct pending *p, uint32_t own_tag, uint32_t tag, int fits)
 {
 	int32_t ahead = (int32_t)(tag - own_tag);
 
 	if (ahead > 0 || (ahead == 0 && (!fits || p->waiting == QUEUED)))
-		counts->malformed++;
+		e->malformed++;
 	else if (ahead == 0 && p->waiting)
 		return 1;
 	else if (ahead == (p->waiting ? -1 : 0))
-		counts->duplicates++;
+		e->duplicates++;
 	else
-		counts->late++;
+		e->late++;
 	return 0;
 }
 

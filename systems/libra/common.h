@@ -1,33 +1,18 @@
-/* What worker.c and server.c share. */
+/* What worker.c and server.c share; state.py declares the states. README.md. */
 #ifndef AGGLAB_LIBRA_COMMON_H
 #define AGGLAB_LIBRA_COMMON_H
 
 #include <endian.h>
 #include <string.h>
 
-#include "libra.h"
+#include "endpoint.h"
+#include "libra_wire.h"
 #include "quantise.h"
+#include "state.h"
 
 #define KEY_BYTES 8
 #define VALUE_BYTES 4
 #define NO_KEY UINT64_MAX
-
-static inline uint8_t *libra_row(const struct libra_common *c, uint32_t row)
-{
-	return c->frames + (uint64_t)row * c->row_bytes;
-}
-
-static inline void libra_count_received(struct libra_common *c, uint32_t length)
-{
-	c->received++;
-	c->bytes_received += LIBRA_LOWER_HEADER_BYTES + length;
-}
-
-static inline void libra_count_sent(struct libra_common *c, uint32_t row)
-{
-	c->sent++;
-	c->bytes_sent += LIBRA_LOWER_HEADER_BYTES + c->lengths[row];
-}
 
 /* Returns whether the header belongs to this job and session. If not, counts the packet. */
 static inline int libra_ours(struct libra_common *c, const struct libra_header *header, uint32_t length,
@@ -35,11 +20,11 @@ static inline int libra_ours(struct libra_common *c, const struct libra_header *
 {
 	if (length < LIBRA_HEADER_BYTES || header->version != LIBRA_VERSION || header->kind < first_kind ||
 	    header->kind > last_kind || be16toh(header->job) != c->job) {
-		c->malformed++;
+		c->endpoint.malformed++;
 		return 0;
 	}
 	if (be32toh(header->session) != c->session) {
-		c->late++;
+		c->endpoint.late++;
 		return 0;
 	}
 	return 1;

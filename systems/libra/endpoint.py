@@ -21,8 +21,8 @@ from agglab.hosts.part import SERVER, Part
 from agglab.hosts.wire import VALUE_BYTES
 from agglab.systems.libra import wire
 from agglab.systems.libra.job import LibraJob
-from agglab.systems.libra.layout import LIBRARY
 from agglab.systems.libra.server import LibraServer, Rack, TableSizes
+from agglab.systems.libra.state import LIBRARY
 from agglab.systems.libra.worker import LibraWorker
 
 AGREED = ("servers", "lanes", "window", "hot", "sample_every", "fraction_bits", "session")

@@ -127,3 +127,9 @@ def to_fixed(values: NDArray[np.float32], job: LibraJob) -> NDArray[np.int32]:
 def from_fixed(sums: NDArray[np.int32], job: LibraJob) -> NDArray[np.float32]:
     """Returns the float32 values of sums in fixed point. Each is rounded once."""
     return (sums.astype(np.float64) / 2.0**job.fraction_bits).astype(np.float32)
+
+
+def common_of(job: LibraJob) -> dict[str, int]:
+    """Returns the fields of `state.Common` that do not change."""
+    names = ("job", "session", "workers", "servers", "lanes", "slots")
+    return {name: getattr(job, name) for name in names}

@@ -36,11 +36,11 @@ static int complete(const struct libra_server *s, const struct libra_round *r)
 /* Queues a row. again: the same answer has been sent before, unless it is still on the queue. */
 static void ask(struct libra_server *s, uint32_t row, uint32_t length, int again)
 {
-	s->common.duplicates += !!again;
+	s->common.endpoint.duplicates += !!again;
 	s->common.lengths[row] = length;
 	if (s->asked[row] & ON_QUEUE)
 		return;
-	s->common.queue[s->common.queued++] = row;
+	endpoint_queue(&s->common.endpoint, row);
 	s->asked[row] = again ? ON_QUEUE | AGAIN : ON_QUEUE;
 }
 
@@ -62,15 +62,15 @@ static uint8_t *begin_answer(struct libra_server *s, uint32_t row, uint32_t rank
 		.workers = htobe64((uint64_t)1 << rank),
 	};
 
-	memcpy(libra_row(&s->common, row), &header, sizeof(header));
+	memcpy(endpoint_row(&s->common.endpoint, row), &header, sizeof(header));
 	s->common.peers[row] = rank;
-	return libra_row(&s->common, row);
+	return endpoint_row(&s->common.endpoint, row);
 }
 
 static void tell(struct libra_server *s, uint32_t rank, uint32_t digest)
 {
 	uint32_t row = tell_row(s, rank);
-	uint8_t *datagram = begin_answer(s, row, rank, round_of(s, s->round), LIBRA_MISMATCH, 0, 0, 0, 0);
+	uint8_t *datagram = begin_answer(s, row, rank, round_of(s, s->common.round), LIBRA_MISMATCH, 0, 0, 0, 0);
 
 	((struct libra_header *)datagram)->digest = htobe32(digest);
 	ask(s, row, LIBRA_HEADER_BYTES, 0);
@@ -79,10 +79,10 @@ static void tell(struct libra_server *s, uint32_t rank, uint32_t digest)
 /* Tells the sender the shape of the round, and the other workers the sender's shape. */
 static void disagree(struct libra_server *s, uint32_t rank, uint32_t other)
 {
-	s->disagreed = 1;
-	s->other_digest = other;
+	s->common.disagreed = 1;
+	s->common.other_digest = other;
 	for (uint32_t each = 0; each < s->common.workers; each++)
-		tell(s, each, each == rank ? round_of(s, s->round)->digest : other);
+		tell(s, each, each == rank ? round_of(s, s->common.round)->digest : other);
 }
 
 /* Hot keys. */
@@ -118,7 +118,7 @@ static void answer_rack(struct libra_server *s, const struct libra_round *r, uin
 	uint64_t workers = s->rack_workers[rack];
 	uint32_t row = answer_group(s, r, group, (uint32_t)__builtin_ctzll(workers), attempt, 0);
 
-	((struct libra_header *)libra_row(&s->common, row))->workers = htobe64(workers);
+	((struct libra_header *)endpoint_row(&s->common.endpoint, row))->workers = htobe64(workers);
 	s->common.peers[row] = s->rack_peer[rack];
 }
 
@@ -148,11 +148,11 @@ static int make_room(struct libra_server *s, uint64_t *parts, uint64_t workers)
 		if (!(parts[rank] & workers))
 			continue;
 		if (!(workers & ~parts[rank])) {
-			s->common.duplicates++;
+			s->common.endpoint.duplicates++;
 			return 0;
 		}
 		if (parts[rank] & ~workers) {
-			s->common.malformed++;
+			s->common.endpoint.malformed++;
 			return 0;
 		}
 	}
@@ -204,7 +204,7 @@ static int take_hot(struct libra_server *s, struct libra_round *r, const struct 
 	if (!(workers & own) || workers & ~all_workers(s) || be16toh(header->pairs) != s->common.lanes ||
 	    length != libra_bytes(s->common.lanes, 1, 1) || !items || items > s->groups_max ||
 	    be32toh(header->item) >= items || (r->groups && items != r->groups)) {
-		s->common.malformed++;
+		s->common.endpoint.malformed++;
 		return 0;
 	}
 	r->groups = items;
@@ -319,7 +319,7 @@ static void add_to_store(struct libra_server *s, struct libra_round *r)
 /* All workers have pushed everything: answers the pulls that came before. */
 static void finish_round(struct libra_server *s, struct libra_round *r)
 {
-	s->choose = 1;
+	s->common.endpoint.needs_python = 1; /* after a sample, the list of hot keys has to be made anew */
 	if (s->store)
 		add_to_store(s, r);
 	for (uint32_t row = 0; row < s->common.workers * s->common.slots; row++) {
@@ -339,13 +339,13 @@ static int take_push(struct libra_server *s, struct libra_round *r, const struct
 
 	if (!items || items > s->chunks_max || item >= items || pairs > s->common.lanes ||
 	    length != libra_bytes(pairs, 1, 1) || header->workers || (r->chunks[rank] && items != r->chunks[rank])) {
-		s->common.malformed++;
+		s->common.endpoint.malformed++;
 		return 0;
 	}
 	chunk = chunk_of(s, rank, item);
 	known = r->pairs[chunk] != 0;
 	if (!known && (complete(s, r) || !keys_are_legal(s, r, datagram, pairs))) {
-		s->common.malformed++;
+		s->common.endpoint.malformed++;
 		return 0;
 	}
 	begin_answer(s, row, rank, r, LIBRA_PUSH_ANSWER, item, items, 0, header->attempt);
@@ -374,12 +374,12 @@ static int take_pull(struct libra_server *s, struct libra_round *r, const struct
 
 	if (!has_pushed(r, header, length, rank) || be32toh(header->items) != r->chunks[rank] ||
 	    item >= r->chunks[rank]) {
-		s->common.malformed++;
+		s->common.endpoint.malformed++;
 		return 0;
 	}
 	if (!complete(s, r)) {
 		if (s->waiting[row] == item + 1)
-			s->common.duplicates++;
+			s->common.endpoint.duplicates++;
 		s->waiting[row] = item + 1;
 		s->waiting_attempt[row] = header->attempt;
 		return 1;
@@ -394,12 +394,12 @@ static int take_learn(struct libra_server *s, struct libra_round *r, const struc
 	uint8_t *datagram, again;
 
 	if (r->round != s->hot_round) {
-		s->common.late++; /* the list does not exist yet, or has been replaced */
+		s->common.endpoint.late++; /* the list does not exist yet, or has been replaced */
 		return 0;
 	}
 	if (!has_pushed(r, header, length, rank) || !complete(s, r) || page >= s->hot_pages ||
 	    (page && be32toh(header->items) != s->hot_pages)) {
-		s->common.malformed++;
+		s->common.endpoint.malformed++;
 		return 0;
 	}
 	datagram = begin_answer(s, row, rank, r, LIBRA_HOT_KEYS, page, s->hot_pages, lanes, header->attempt);
@@ -417,16 +417,16 @@ static void begin_round(struct libra_server *s, const struct libra_header *heade
 	struct libra_round *r;
 	uint64_t workers = s->common.workers, groups = (uint64_t)s->groups_max * workers;
 
-	s->begun = 1;
-	s->round = be32toh(header->round);
-	r = round_of(s, s->round);
+	s->common.begun = 1;
+	s->common.round = be32toh(header->round);
+	r = round_of(s, s->common.round);
 	memset(r->counts, 0, s->capacity * sizeof(*r->counts));
 	memset(r->chunks, 0, workers * sizeof(*r->chunks));
 	memset(r->arrived, 0, workers * sizeof(*r->arrived));
 	memset(r->pairs, 0, workers * s->chunks_max * sizeof(*r->pairs));
 	memset(r->parts, 0, groups * sizeof(*r->parts));
 	memset(r->whole, 0, s->groups_max);
-	r->round = s->round;
+	r->round = s->common.round;
 	r->digest = be32toh(header->digest);
 	r->used = 1;
 	r->keys_used = r->groups = r->workers_done = 0;
@@ -435,51 +435,53 @@ static void begin_round(struct libra_server *s, const struct libra_header *heade
 /* Returns the round in which a packet can be summed or answered. If there is none, counts the packet and returns NULL. */
 static struct libra_round *known_round(struct libra_server *s, const struct libra_header *header, uint32_t rank)
 {
-	int32_t ahead = libra_ahead(header, s->round);
+	int32_t ahead = libra_ahead(header, s->common.round);
 	struct libra_round *r;
 
-	if (ahead < -1 || (ahead <= 0 && !s->begun)) {
-		s->common.late++;
+	if (ahead < -1 || (ahead <= 0 && !s->common.begun)) {
+		s->common.endpoint.late++;
 		return NULL;
 	}
-	if (ahead > 1 || (ahead == 1 && s->begun && !complete(s, round_of(s, s->round)))) {
-		s->common.malformed++;
+	if (ahead > 1 || (ahead == 1 && s->common.begun && !complete(s, round_of(s, s->common.round)))) {
+		s->common.endpoint.malformed++;
 		return NULL;
 	}
 	if (ahead == 1)
 		begin_round(s, header);
 	r = round_of(s, be32toh(header->round));
 	if (!r->used || r->round != be32toh(header->round)) {
-		s->common.late++;
+		s->common.endpoint.late++;
 		return NULL;
 	}
 	if (be32toh(header->digest) == r->digest)
 		return r;
 	if (ahead < 0 || complete(s, r))
-		s->common.malformed++; /* all workers had the same shape */
+		s->common.endpoint.malformed++; /* all workers had the same shape */
 	else
 		disagree(s, rank, be32toh(header->digest));
 	return NULL;
 }
 
 /* Takes a datagram. Returns whether it was awaited. */
-static int take(struct libra_server *s, const uint8_t *datagram, uint32_t length, uint32_t rank)
+static int take(struct endpoint *e, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t rank)
 {
+	struct libra_server *s = (struct libra_server *)e;
 	struct libra_header header;
 	struct libra_round *r;
 
+	(void)now_ns;
 	memcpy(&header, datagram, sizeof(header));
 	if (!libra_ours(&s->common, &header, length, LIBRA_HOT, LIBRA_SUM))
 		return 0;
 	if (header.server != s->index || rank >= s->common.workers) {
-		s->common.malformed++;
+		s->common.endpoint.malformed++;
 		return 0;
 	}
-	if (s->disagreed && !libra_ahead(&header, s->round)) {
+	if (s->common.disagreed && !libra_ahead(&header, s->common.round)) {
 		/* A worker in the round before still gets its results. It learns of the disagreement when it begins
 		 * this one. */
-		r = round_of(s, s->round);
-		tell(s, rank, be32toh(header.digest) == r->digest ? s->other_digest : r->digest);
+		r = round_of(s, s->common.round);
+		tell(s, rank, be32toh(header.digest) == r->digest ? s->common.other_digest : r->digest);
 		return 0;
 	}
 	r = known_round(s, &header, rank);
@@ -497,39 +499,25 @@ static int take(struct libra_server *s, const uint8_t *datagram, uint32_t length
 	}
 }
 
-uint32_t libra_server_datagrams(struct libra_server *s, const uint8_t *rows, uint64_t row_bytes,
-				const uint32_t *lengths, const uint32_t *peers, uint32_t count)
+uint32_t libra_server_take(struct endpoint *e, int64_t now_ns, const struct rows *rows)
 {
-	uint32_t awaited = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		libra_count_received(&s->common, lengths[i]);
-		awaited += (uint32_t)take(s, rows + i * row_bytes, lengths[i], peers[i]);
-	}
-	return awaited;
+	return endpoint_take(e, now_ns, rows, take);
 }
 
-int libra_server_poll(struct libra_server *s)
+int libra_server_poll(struct endpoint *e, int64_t now_ns)
 {
-	struct libra_common *c = &s->common;
-	uint32_t count = 0;
+	struct libra_server *s = (struct libra_server *)e;
 
-	for (uint32_t i = 0; i < c->queued; i++) {
-		uint32_t row = c->queue[i];
+	(void)now_ns;
+	for (uint32_t i = 0; i < e->queued; i++) {
+		uint32_t row = e->queue[i];
 
 		if (s->asked[row] & AGAIN) {
 			s->answered_again++;
-			s->bytes_again += LIBRA_LOWER_HEADER_BYTES + c->lengths[row];
+			s->common.bytes_again += WIRE_LOWER_HEADER_BYTES + s->common.lengths[row];
 		}
 		s->asked[row] = 0;
-		libra_count_sent(c, row);
-		c->queue[count++] = row;
+		endpoint_count_sent(e, row);
 	}
-	c->queued = 0;
-	return (int)count;
-}
-
-uint32_t libra_server_layout(void)
-{
-	return (uint32_t)(sizeof(struct libra_server) << 16 | sizeof(struct libra_round));
+	return endpoint_flush(e);
 }

@@ -104,7 +104,6 @@ def c_header() -> str:
         "LIBRA_VERSION": VERSION,
         **{f"LIBRA_{kind.name}": kind.value for kind in Kind},
         "LIBRA_HEADER_BYTES": HEADER_BYTES,
-        "LIBRA_LOWER_HEADER_BYTES": LOWER_HEADER_BYTES,
     }
     struct = formats.c_struct("libra_header", HEADER)
     return formats.c_header("systems/libra/wire.py", "AGGLAB_LIBRA_WIRE_H", constants, struct)

@@ -5,13 +5,12 @@
 
 #include "common.h"
 
+enum { HOT, PUSH, PULL, LEARN, PHASES };
+
+#define NO_AGGREGATOR UINT32_MAX
+
 static const uint8_t REQUESTS[PHASES] = {LIBRA_HOT, LIBRA_PUSH, LIBRA_PULL, LIBRA_LEARN};
 static const uint8_t ANSWERS[PHASES] = {LIBRA_HOT_RESULT, LIBRA_PUSH_ANSWER, LIBRA_PULL_RESULT, LIBRA_HOT_KEYS};
-
-static struct recovery *recovery_of(const struct libra_worker *w, uint32_t server)
-{
-	return &w->recoveries[w->shares[server].phase * w->common.servers + server];
-}
 
 /* Returns the number of keys in an item: a group is full, but the last chunk of cold keys may be shorter. */
 static uint32_t pairs_of(const struct libra_worker *w, const struct libra_share *share, uint32_t item)
@@ -56,7 +55,7 @@ static void prepare(struct libra_worker *w, uint32_t server, uint32_t item)
 		.kind = REQUESTS[share->phase],
 		.job = htobe16((uint16_t)c->job),
 		.session = htobe32(c->session),
-		.round = htobe32(w->round),
+		.round = htobe32(c->round),
 		.digest = htobe32(w->digest),
 		.item = htobe32(item),
 		.items = htobe32(share->items[share->phase]),
@@ -64,12 +63,11 @@ static void prepare(struct libra_worker *w, uint32_t server, uint32_t item)
 		.server = (uint8_t)server,
 	};
 
-	memcpy(libra_row(c, row), &header, sizeof(header));
-	c->lengths[row] = lay_out(w, share, item, libra_row(c, row));
+	memcpy(endpoint_row(&c->endpoint, row), &header, sizeof(header));
+	c->lengths[row] = lay_out(w, share, item, endpoint_row(&c->endpoint, row));
 	c->peers[row] = w->aggregator == NO_AGGREGATOR ? server : w->aggregator;
 	w->requests[row].item = item;
-	recovery_prepare(recovery_of(w, server), &w->requests[row].pending);
-	c->queue[c->queued++] = row;
+	endpoint_prepare(&c->endpoint, row);
 }
 
 /* Enters the next phase that has something to ask for. */
@@ -84,24 +82,24 @@ static void enter(struct libra_worker *w, uint32_t server, uint32_t phase)
 	share->answered = 0;
 	if (phase == PHASES)
 		return;
+	w->common.endpoint.paths[server] = &w->common.endpoint.recoveries[phase * w->common.servers + server];
 	/* A server answers the first pulls only when the last worker has pushed, and then all at once. The list of hot
 	 * keys waits behind these answers. */
-	recovery_of(w, server)->hold_ns = phase == PULL || phase == LEARN ? w->hold_ns : 0;
+	w->common.endpoint.paths[server]->hold_ns = phase == PULL || phase == LEARN ? w->hold_ns : 0;
 	count = share->items[phase] < w->common.slots ? share->items[phase] : w->common.slots;
 	for (uint32_t item = 0; item < count; item++)
 		prepare(w, server, item);
 }
 
+/* Begins the round whose shares are set. */
 void libra_worker_begin(struct libra_worker *w, int64_t now_ns)
 {
-	w->begun = 1;
-	w->items = w->items_done = 0;
-	w->common.queued = 0;
-	for (uint32_t i = 0; i < PHASES * w->common.servers; i++)
-		recovery_begin(&w->recoveries[i], now_ns);
+	endpoint_begin(&w->common.endpoint, now_ns);
+	w->common.begun = 1;
+	w->common.endpoint.chunks = 0;
 	for (uint32_t server = 0; server < w->common.servers; server++) {
 		for (uint32_t phase = 0; phase < PHASES; phase++)
-			w->items += w->shares[server].items[phase];
+			w->common.endpoint.chunks += w->shares[server].items[phase];
 		enter(w, server, 0);
 	}
 }
@@ -157,44 +155,44 @@ static struct libra_request *awaiting(struct libra_worker *w, const struct libra
 
 	if (header->server != server || !(be64toh(header->workers) >> w->rank & 1) || phase == PHASES || phase > share->phase ||
 	    !counts_right(share, phase, item, be32toh(header->items)) || item >= share->items[phase]) {
-		w->common.malformed++;
+		w->common.endpoint.malformed++;
 		return NULL;
 	}
 	if (phase < share->phase) {
-		w->common.duplicates++;
+		w->common.endpoint.duplicates++;
 		return NULL;
 	}
 	request = &w->requests[item % w->common.slots * w->common.servers + server];
 	if (item > request->item || !fits(w, share, header, length) ||
 	    (item == request->item && request->pending.waiting == QUEUED)) {
-		w->common.malformed++;
+		w->common.endpoint.malformed++;
 		return NULL;
 	}
 	if (item == request->item && request->pending.waiting)
 		return request;
-	w->common.duplicates++;
+	w->common.endpoint.duplicates++;
 	return NULL;
 }
 
 /* Returns whether a packet of this round can be used. If not, counts it. */
 static int of_this_round(struct libra_worker *w, const struct libra_header *header, uint32_t length)
 {
-	int32_t ahead = libra_ahead(header, w->round);
-	int over = w->items_done == w->items;
+	int32_t ahead = libra_ahead(header, w->common.round);
+	int over = w->common.endpoint.chunks_done == w->common.endpoint.chunks;
 
-	if (!w->begun || ahead < 0) {
-		w->common.late++;
+	if (!w->common.begun || ahead < 0) {
+		w->common.endpoint.late++;
 		return 0;
 	}
 	if (ahead > 0 || (over && be32toh(header->digest) != w->digest) ||
 	    (header->kind == LIBRA_MISMATCH && (length != LIBRA_HEADER_BYTES || be32toh(header->digest) == w->digest))) {
 		/* This includes a MISMATCH about a round that is over. */
-		w->common.malformed++;
+		w->common.endpoint.malformed++;
 		return 0;
 	}
 	if (be32toh(header->digest) != w->digest) {
-		w->disagreed = 1;
-		w->other_digest = be32toh(header->digest);
+		w->common.endpoint.error = EPROTO;
+		w->common.other_digest = be32toh(header->digest);
 		return 0;
 	}
 	return 1;
@@ -205,23 +203,25 @@ static void turn_pages(struct libra_worker *w, uint32_t server, uint32_t pages)
 {
 	struct libra_share *share = &w->shares[server];
 
-	w->items += pages - share->items[LEARN];
+	w->common.endpoint.chunks += pages - share->items[LEARN];
 	share->items[LEARN] = pages;
 	for (uint32_t page = 1; page < pages && page <= w->common.slots; page++)
 		prepare(w, server, page);
 }
 
 /* Takes a datagram. Returns whether it was awaited. */
-static int take(struct libra_worker *w, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t server)
+static int take(struct endpoint *e, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t server)
 {
+	struct libra_worker *w = (struct libra_worker *)e;
 	struct libra_header header;
 	struct libra_share *share;
 	struct libra_request *request;
-	uint32_t of, item;
-	int64_t sample_ns;
+	uint32_t item;
 
+	if (e->error)
+		return 0;
 	if (server >= w->common.servers) {
-		w->common.malformed++; /* the switch itself never answers */
+		w->common.endpoint.malformed++; /* the switch itself never answers */
 		return 0;
 	}
 	memcpy(&header, datagram, sizeof(header));
@@ -234,13 +234,11 @@ static int take(struct libra_worker *w, int64_t now_ns, const uint8_t *datagram,
 		return 0;
 	share = &w->shares[server];
 	item = request->item;
-	of = share->phase * w->common.servers + server;
-	sample_ns = recovery_answered(&w->recoveries[of], &request->pending, header.attempt, now_ns);
-	w->rtts_ns[of] = sample_ns > w->rtts_ns[of] ? sample_ns : w->rtts_ns[of];
+	endpoint_answered(e, (uint32_t)(request - w->requests), header.attempt, now_ns);
 	if (share->phase == PULL)
-		w->recoveries[of].hold_ns = 0;
+		e->paths[server]->hold_ns = 0;
 	take_body(w, share, item, datagram);
-	w->items_done++;
+	w->common.endpoint.chunks_done++;
 	if (share->phase == LEARN && !item)
 		turn_pages(w, server, be32toh(header.items));
 	if (++share->answered == share->items[share->phase])
@@ -250,90 +248,26 @@ static int take(struct libra_worker *w, int64_t now_ns, const uint8_t *datagram,
 	return 1;
 }
 
-uint32_t libra_worker_datagrams(struct libra_worker *w, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
-				const uint32_t *lengths, const uint32_t *peers, uint32_t count)
+uint32_t libra_worker_take(struct endpoint *e, int64_t now_ns, const struct rows *rows)
 {
-	uint32_t awaited = 0, recoveries = PHASES * w->common.servers;
-
-	for (uint32_t i = 0; i < recoveries; i++)
-		w->rtts_ns[i] = -1;
-	for (uint32_t i = 0; i < count; i++) {
-		libra_count_received(&w->common, lengths[i]);
-		if (!w->disagreed)
-			awaited += (uint32_t)take(w, now_ns, rows + i * row_bytes, lengths[i], peers[i]);
-	}
-	for (uint32_t i = 0; i < recoveries; i++)
-		if (w->rtts_ns[i] >= 0)
-			recovery_sample(&w->recoveries[i], w->rtts_ns[i]);
-	return awaited;
+	return endpoint_take_answers(e, now_ns, rows, take);
 }
 
-/* Queues the requests to one server that are due; they have every servers-th row, from the server's index on. */
-static void send_again(struct libra_worker *w, uint32_t server, int64_t now_ns)
+int libra_worker_poll(struct endpoint *e, int64_t now_ns)
 {
-	struct libra_common *c = &w->common;
-	uint32_t *again = c->queue + c->queued;
-	uint32_t count = recovery_repeat(recovery_of(w, server), &w->requests[server].pending,
-					 c->servers * sizeof(*w->requests), c->slots, now_ns, again);
+	struct libra_worker *w = (struct libra_worker *)e;
+	int count = endpoint_poll(e, now_ns);
 
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t row = again[i] * c->servers + server, attempt = w->requests[row].pending.attempt;
-		struct libra_header *header = (struct libra_header *)libra_row(c, row);
+	for (int i = 0; i < count; i++) {
+		uint32_t row = e->queue[i], attempt = w->requests[row].pending.attempt;
 
-		header->attempt = (uint8_t)attempt;
+		if (!attempt)
+			continue;
 		if (w->aggregator != NO_AGGREGATOR && attempt >= w->direct_after) {
-			c->peers[row] = server;
+			w->common.peers[row] = row % w->common.servers;
 			w->directly++;
 		}
-		w->bytes_again += LIBRA_LOWER_HEADER_BYTES + c->lengths[row];
-		libra_count_sent(c, row);
-		again[i] = row;
+		w->common.bytes_again += WIRE_LOWER_HEADER_BYTES + w->common.lengths[row];
 	}
-	c->queued += count;
-}
-
-/* Sets the deadline. Returns 0, or -ETIMEDOUT if no server has answered for too long. */
-static int check_timers(struct libra_worker *w, int64_t now_ns)
-{
-	int64_t since_ns = recovery_latest_progress_ns(w->recoveries, PHASES * w->common.servers);
-
-	w->deadline_ns = INT64_MAX;
-	for (uint32_t server = 0; server < w->common.servers; server++) {
-		struct recovery *r;
-
-		if (w->shares[server].phase == PHASES)
-			continue;
-		r = recovery_of(w, server);
-		if (!r->in_flight)
-			continue;
-		if (recovery_gives_up(r, since_ns, now_ns))
-			return -ETIMEDOUT;
-		send_again(w, server, now_ns);
-		w->deadline_ns = r->deadline_ns < w->deadline_ns ? r->deadline_ns : w->deadline_ns;
-	}
-	return 0;
-}
-
-int libra_worker_poll(struct libra_worker *w, int64_t now_ns)
-{
-	struct libra_common *c = &w->common;
-	int count, failed;
-
-	if (w->disagreed)
-		return -EPROTO;
-	for (uint32_t i = 0; i < c->queued; i++) {
-		recovery_send(recovery_of(w, c->queue[i] % c->servers), &w->requests[c->queue[i]].pending, now_ns);
-		libra_count_sent(c, c->queue[i]);
-	}
-	failed = check_timers(w, now_ns);
-	if (failed)
-		return failed;
-	count = (int)c->queued;
-	c->queued = 0;
 	return count;
-}
-
-uint32_t libra_worker_layout(void)
-{
-	return (uint32_t)(sizeof(struct libra_worker) << 16 | sizeof(struct libra_share));
 }

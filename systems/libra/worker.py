@@ -1,8 +1,8 @@
 """A worker of Libra as a state machine (hosts/endpoint.py; README.md).
 
-C code processes the packets (worker.c). This module allocates the memory (NumPy arrays) and writes
-the error messages. It divides the keys of a round among the servers, and into hot and cold keys.
-Times are integers, nanoseconds of any monotonic clock.
+C code processes the packets (worker.c, state.py). This module allocates the memory (NumPy arrays)
+and writes the error messages. It divides the keys of a round among the servers, and into hot and
+cold keys. Times are integers, nanoseconds of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -15,68 +15,88 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import shared
-from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.endpoint import Address, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
-from agglab.hosts.recovery import PENDING, Recovery, Timing
-from agglab.systems.libra import layout, wire
+from agglab.hosts.native_endpoint import NativeWorker
+from agglab.hosts.recovery import Pending, Recovery, Timing
+from agglab.hosts.structures import U32, Structure, dtype_of, structure
+from agglab.systems.libra import wire
 from agglab.systems.libra.job import (
     NO_KEYS,
     Keys,
     LibraJob,
     bounds,
+    common_of,
     from_fixed,
     to_fixed,
 )
-from agglab.systems.libra.memory import common_of, rows
+from agglab.systems.libra.state import (
+    COUNTED,
+    HOT,
+    LIBRARY,
+    NO_AGGREGATOR,
+    PHASES,
+    PULL,
+    REQUEST,
+    TIMED,
+    Share,
+    Worker,
+)
 
 DIRECT_AFTER = 2
 """The number of attempts after which a request goes to the server and not to the switch."""
-STEP = np.dtype([*PENDING, ("step", np.uint32)])
+
+
+@structure("libra_step")
+class Step(Structure):
+    """How far a worker is with a server, in the form of hosts.endpoint.Packets."""
+
+    pending: Pending
+    step: U32
+    spare_word: U32
+
+
+STEP = dtype_of(Step)
 PHASE_NAMES = ("hot groups", "pushes", "pulls", "lists of hot keys")
 
 
-class LibraWorker:
+class LibraWorker(NativeWorker):
     """The state machine of one worker. peers: the addresses of all servers, by index, and then that
     of the switch, if there are hot keys."""
 
-    listens = False
-    """False, because a server answers only what a worker has asked."""
+    COUNTERS = (*COUNTED, *TIMED, "streams", "directly", "bytes_again")
 
     def __init__(
         self, job: LibraJob, rank: int, peers: Sequence[Address], timing: Timing = Timing()
     ) -> None:
         check_range("rank", rank, 0, job.workers - 1)
         shared.check_count("peers", peers, job.servers + (job.hot > 0))
-        self.job, self.peers = job, tuple(peers)
-        self.longest_bytes = wire.datagram_bytes(job.lanes)
-        self._native = layout.load()
+        self.job = job
         self._timing, self._rounds = timing, 0
-        window = job.slots * job.servers
-        self.outbox = Outbox(
-            rows(job.lanes, window), np.zeros(window, np.uint32), np.zeros(window, np.uint32)
-        )
-        self._requests: NDArray[np.void] = np.zeros(window, layout.REQUEST)
-        self._queue: NDArray[np.uint32] = np.zeros(2 * window, np.uint32)
-        count = layout.PHASES * job.servers
-        self._recoveries = (Recovery * count)(*(Recovery.of(timing) for _ in range(count)))
-        self._rtts_ns: NDArray[np.int64] = np.zeros(count, np.int64)
-        self._shares = (layout.Share * job.servers)()
+        window, longest_bytes = job.slots * job.servers, wire.datagram_bytes(job.lanes)
+        outbox = shared.outbox_of(window, longest_bytes)
+        self._requests: NDArray[np.void] = np.zeros(window, REQUEST)
+        self._shares = (Share * job.servers)()
         self._hot: list[Keys] = [NO_KEYS] * job.servers
         self._learnt: list[Keys] = []
         self._round: _Round | None = None
         self._refusal: AllReduceError | None = None
-        self._state = layout.Worker(
-            common=common_of(job, self.outbox, self._queue),
-            recoveries=ctypes.addressof(self._recoveries),
-            rtts_ns=self._rtts_ns.ctypes.data,
-            requests=self._requests.ctypes.data,
+        state = Worker(
+            **common_of(job),
+            lengths=outbox.lengths,
+            peers=outbox.peers,
+            requests=self._requests,
             shares=ctypes.addressof(self._shares),
             rank=rank,
-            aggregator=job.servers if job.hot else layout.NO_AGGREGATOR,
+            aggregator=job.servers if job.hot else NO_AGGREGATOR,
             direct_after=DIRECT_AFTER,
             hold_ns=timing.initial_rto_ns,
         )
-        self._address = ctypes.addressof(self._state)
+        native, rows = LIBRARY.load(), 2 * window
+        super().__init__(state, native, "libra_worker", peers, outbox, longest_bytes, rows)
+        recoveries = [Recovery.of(timing) for _ in range(PHASES * job.servers)]
+        self.wait_for_answers(recoveries, self._requests, wire.HEADER)
+        self.head.path_count = job.servers
 
     def begin(
         self,
@@ -91,7 +111,7 @@ class LibraWorker:
         ValueError for keys that are not as described."""
         assert self.done, "a round is under way"
         _check_keys(values["key"])
-        job, state, number = self.job, self._state, self._rounds
+        job, state, number = self.job, self.state, self._rounds
         self._rounds += 1
         assert values["value"].dtype == (np.float32 if job.is_float else np.int32)
         self._adopt()
@@ -104,14 +124,15 @@ class LibraWorker:
         try:
             integers = to_fixed(values["value"], job) if job.is_float else values["value"]
         except AllReduceError as refusal:
-            self._refusal, state.deadline_ns = refusal, now_ns
+            self._refusal, state.deadline_ns, state.done = refusal, now_ns, 0
+            state.error = errno.EDOM
             return
         self._round = _Round(job, hot, np.ascontiguousarray(values["key"]), integers, out)
         for server in range(job.servers):
             self._shares[server] = self._round.share(server, self._learnt[server])
         state.digest = job.digest(hot)
         state.round = number % 2**32
-        self._native.libra_worker_begin(self._address, now_ns)
+        self._begin(self._address, now_ns)
 
     def _adopt(self) -> None:
         """Replaces the hot keys by those that the servers announced after the last sample."""
@@ -119,76 +140,16 @@ class LibraWorker:
             if keys.size:
                 self._hot[server] = keys[keys != np.uint64(wire.NO_KEY)]
 
-    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Processes the datagrams in `inbox`. Returns how many of them the endpoint had waited for.
-        The caller must call `poll` next."""
-        return self._native.libra_worker_datagrams(
-            self._address, now_ns, *inbox.payloads_and_peers, inbox.count
-        )
-
-    def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Returns the rows of the outbox to send now, and sets `deadline_ns`. The returned array is
-        valid until the next call. Raises RoundTimeout, ShapeMismatch, and AllReduceError for a
-        value that fixed point cannot hold."""
-        if self._refusal:
-            raise self._refusal
-        count = self._native.libra_worker_poll(self._address, now_ns)
-        if count < 0:
-            raise self._failure(-count)
-        return self._queue[:count]
-
-    @property
-    def deadline_ns(self) -> int:
-        """The time at which `poll` must be called even if no datagram has come. It is the largest
-        int64 if there is no such time."""
-        return self._state.deadline_ns
-
-    @property
-    def done(self) -> bool:
-        """Whether all sums have come, or no round has begun."""
-        over = self._state.items_done == self._state.items
-        return over and not self._state.disagreed and self._refusal is None
-
-    @property
-    def chunks(self) -> int:
-        """The number of requests of the round."""
-        return self._state.items
-
-    @property
-    def chunks_done(self) -> int:
-        """The number of requests that are answered."""
-        return self._state.items_done
-
-    @property
-    def recoveries(self) -> Sequence[Recovery]:
-        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
-        return tuple(self._recoveries)
-
-    @property
-    def in_flight(self) -> int:
-        """The number of requests that wait for an answer."""
-        return sum(recovery.in_flight for recovery in self._recoveries)
-
     @property
     def hot(self) -> Keys:
         """The hot keys of the latest round, in any order."""
         return np.concatenate(self._round.hot) if self._round else NO_KEYS
 
-    @property
-    def counters(self) -> dict[str, int]:
-        """The counters by name (`shared.COUNTERS`, counters.py), counted from the creation of the
-        endpoint."""
-        state = self._state
-        own = {name: getattr(state, name) for name in layout.COMMON_COUNTERS}
-        for name in ("retransmitted", "timeouts"):
-            own[name] = sum(getattr(recovery, name) for recovery in self._recoveries)
-        streams = 1 if self.job.hot else self.job.servers
-        return {
-            **own,
-            "streams": streams if self._rounds else 0,
-            "directly": state.directly,
-            "bytes_again": state.bytes_again,
-        }
+    def _count(self, name: str) -> int:
+        """See NativeEndpoint.counters."""
+        if name != "streams":
+            return super()._count(name)
+        return (1 if self.job.hot else self.job.servers) if self._rounds else 0
 
     def repeats(self, row: int) -> Repeat | None:
         """Returns the number of the request in row `row` if it is sent again. Returns None if it is
@@ -197,9 +158,9 @@ class LibraWorker:
         if not request["attempt"]:
             return None
         phase = self._shares[row % self.job.servers].phase
-        gathered = phase in (layout.HOT, layout.PULL)
+        gathered = phase in (HOT, PULL)
         first_ns = int(request["first_sent_ns"])
-        if phase == layout.PULL:
+        if phase == PULL:
             server = row % self.job.servers
             step = int(self.packets["step"][server])
             return Repeat(server, step, first_ns, gathered=True, meets=True)
@@ -211,7 +172,7 @@ class LibraWorker:
         answers the first pulls when all workers have reached this step."""
         steps = np.zeros(self.job.servers, STEP)
         phases = [self._shares[server].phase for server in range(self.job.servers)]
-        steps["step"] = (self._rounds * layout.PHASES + np.array(phases)) % 2**32
+        steps["step"] = (self._rounds * PHASES + np.array(phases)) % 2**32
         return steps
 
     def waiting(self, most: int) -> list[list[int]]:
@@ -230,23 +191,28 @@ class LibraWorker:
         if self._round:
             self._round.finish()
 
-    def _failure(self, error: int) -> AllReduceError:
-        job, state = self.job, self._state
-        if error == errno.EPROTO:
-            return ShapeMismatch(
-                f"round {self._rounds - 1} of job {job.job}: this worker has workers {job.workers},"
-                f" servers {job.servers}, lanes {job.lanes}, window {job.window}, hot {job.hot} and"
-                f" its hot keys (digest {state.digest:08x}), another or a server something else "
-                f"(digest {state.other_digest:08x}); all of a job have to agree"
-            )
-        assert error == errno.ETIMEDOUT
+    def failure(self, error: int) -> AllReduceError:
+        """See NativeWorker.failure. A round may also have a value that fixed point cannot
+        hold."""
+        return self._refusal or super().failure(error)
+
+    def mismatch(self) -> ShapeMismatch:
+        job, state = self.job, self.state
+        return ShapeMismatch(
+            f"round {self._rounds - 1} of job {job.job}: this worker has workers {job.workers},"
+            f" servers {job.servers}, lanes {job.lanes}, window {job.window}, hot {job.hot} and"
+            f" its hot keys (digest {state.digest:08x}), another or a server something else "
+            f"(digest {state.other_digest:08x}); all of a job have to agree"
+        )
+
+    def timeout(self) -> RoundTimeout:
         missing = self.waiting(len(self._requests))
         servers = sorted({server for _, server, _ in missing})
         phases = sorted({phase for _, _, phase in missing})
         what = " and ".join(PHASE_NAMES[phase] for phase in phases)
         ranges = shared.runs(sorted({item for item, _, _ in missing}))
         return RoundTimeout(
-            f"no answer for {what} {shared.words(ranges)} of job {job.job} from servers "
+            f"no answer for {what} {shared.words(ranges)} of job {self.job.job} from servers "
             f"{shared.words(shared.runs(servers))} after {self._timing.give_up_ns / 1e9:g} s",
             ranges,
         )
@@ -278,7 +244,7 @@ class _Round:
         self._hot_sums = np.zeros_like(self._hot_values)
         self._cold_sums = np.zeros_like(self._cold_values)
 
-    def share(self, server: int, learnt: Keys) -> layout.Share:
+    def share(self, server: int, learnt: Keys) -> Share:
         """Returns the structure for the requests to one server. learnt: room for the hot keys that
         the server announces after a sample."""
         lanes = self.job.lanes
@@ -286,7 +252,7 @@ class _Round:
         pairs = int(self._cold_at[server + 1]) - cold
         groups = (int(self._hot_at[server + 1]) - hot) // lanes
         chunks = max(1, -(-pairs // lanes))
-        return layout.Share(
+        return Share(
             hot_keys=_from(self._hot_keys, hot),
             hot_values=_from(self._hot_values, hot),
             hot_sums=_from(self._hot_sums, hot),

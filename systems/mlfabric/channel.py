@@ -7,7 +7,6 @@ A packet that is not acknowledged is sent again, by the rules that all systems s
 
 from __future__ import annotations
 
-import ctypes
 from collections import deque
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts import library
 from agglab.hosts.endpoint import NEVER_NS
-from agglab.hosts.recovery import PENDING, PENDING_BYTES, Recovery, Timing, check_layout
+from agglab.hosts.recovery import PENDING, Recovery, Timing
 
 WINDOW = 16
 """The largest number of packets in flight."""
@@ -30,10 +29,9 @@ class Channel:
         """Makes the channel. hold_ns: the longest time for which packets and their acknowledgements
         may wait in the queues of both ends."""
         self._native = library.load()
-        check_layout()
         self._recovery = Recovery.of(timing, hold_ns)
-        self._address = ctypes.addressof(self._recovery)
-        self._pending: NDArray[np.void] = np.zeros(WINDOW, np.dtype(PENDING))
+        self._address = self._recovery.address
+        self._pending: NDArray[np.void] = np.zeros(WINDOW, PENDING)
         self._due: NDArray[np.uint32] = np.zeros(WINDOW, np.uint32)
         self._pending_at, self._due_at = self._pending.ctypes.data, self._due.ctypes.data
         self._packets: list[bytes] = [b""] * WINDOW
@@ -75,7 +73,7 @@ class Channel:
         found: list[tuple[int, int, int, bytes]] = []
         self._recovery.deadline_ns = NEVER_NS
         count = self._native.recovery_repeat(
-            self._address, self._pending_at, PENDING_BYTES, WINDOW, now_ns, self._due_at
+            self._address, self._pending_at, PENDING.itemsize, WINDOW, now_ns, self._due_at
         )
         for slot in self._due[:count].tolist():
             number = self._oldest + (slot - self._oldest) % WINDOW
@@ -101,7 +99,7 @@ class Channel:
         return True
 
     def _entry(self, slot: int) -> int:
-        return self._pending_at + slot * PENDING_BYTES
+        return self._pending_at + slot * PENDING.itemsize
 
     @property
     def recovery(self) -> Recovery:

@@ -12,9 +12,9 @@ from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
 from agglab.hosts.wire import VALUE_BYTES
 from agglab.systems.netrpc import wire
-from agglab.systems.netrpc.caller import LIBRARY
 from agglab.systems.netrpc.server import NetRpcServer
 from agglab.systems.netrpc.service import load
+from agglab.systems.netrpc.state import LIBRARY
 from agglab.systems.netrpc.worker import Job, NetRpcWorker
 
 QUANTISES = True

@@ -1,12 +1,13 @@
-/* One NetRPC caller, packet by packet. Clauses are those of README.md. */
-#include "netrpc.h"
-
+/* One NetRPC caller, packet by packet. Clauses are those of README.md. The caller's state is declared in state.py. */
 #include <endian.h>
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
+#include "endpoint.h"
+#include "netrpc_wire.h"
 #include "quantise.h"
+#include "state.h"
+#include "unawaited.h"
 
 #define LOSSY_RTO_NS 1000000
 #define BYTES_PER_WEIGHT 64
@@ -25,7 +26,7 @@ static uint64_t chunk_elements(const struct netrpc_caller *c, uint32_t chunk)
 
 static uint8_t own_exponent(const struct netrpc_caller *c, uint64_t chunk)
 {
-	if (!c->is_float || chunk >= c->chunks)
+	if (!c->is_float || chunk >= c->endpoint.chunks)
 		return 0;
 	return largest_exponent((const float *)c->values + first_element(c, (uint32_t)chunk),
 				chunk_elements(c, (uint32_t)chunk));
@@ -33,7 +34,7 @@ static uint8_t own_exponent(const struct netrpc_caller *c, uint64_t chunk)
 
 static uint8_t *frame_of(const struct netrpc_caller *c, uint32_t position)
 {
-	return c->frames + position * c->frame_stride;
+	return endpoint_row(&c->endpoint, position);
 }
 
 static uint32_t body_bytes_of(const struct netrpc_caller *c, uint8_t kind)
@@ -53,14 +54,15 @@ static uint32_t body_bytes_of(const struct netrpc_caller *c, uint8_t kind)
 /* Calls differ in length, and so do their answers: a round trip says little about a call that loads links more. */
 static uint8_t weight_of(const struct netrpc_caller *c, const struct netrpc_call *call)
 {
-	uint32_t headers = 2 * (NETRPC_LOWER_HEADER_BYTES + NETRPC_HEADER_BYTES);
+	uint32_t headers = 2 * (WIRE_LOWER_HEADER_BYTES + NETRPC_HEADER_BYTES);
 	uint32_t bodies = call->length - NETRPC_HEADER_BYTES + body_bytes_of(c, call->answer_kind);
 	uint32_t weight = (headers + bodies) / BYTES_PER_WEIGHT;
 
 	return (uint8_t)(weight < UINT8_MAX ? weight : UINT8_MAX);
 }
 
-void netrpc_post(struct netrpc_caller *c, uint32_t position, uint8_t word, uint32_t body_bytes)
+/* The call's method and kinds are set, and body_bytes bytes of its argument are in its frame: puts it on the queue. */
+static void post(struct netrpc_caller *c, uint32_t position, uint8_t word, uint32_t body_bytes)
 {
 	struct netrpc_call *call = &c->calls[position];
 	struct netrpc_header header = {
@@ -77,10 +79,10 @@ void netrpc_post(struct netrpc_caller *c, uint32_t position, uint8_t word, uint3
 	memcpy(frame_of(c, position), &header, sizeof(header));
 	call->length = NETRPC_HEADER_BYTES + body_bytes;
 	call->pending.weight = weight_of(c, call);
-	recovery_prepare(&c->recovery, &call->pending);
-	c->queue[c->queued++] = position;
+	endpoint_prepare(&c->endpoint, position);
 }
 
+/* Makes a call that is not one of a stream's. body: body_bytes bytes, which are copied. */
 void netrpc_call(struct netrpc_caller *c, uint32_t position, uint16_t method, uint8_t kind, uint8_t answer_kind,
 		 uint8_t word, const uint8_t *body, uint32_t body_bytes)
 {
@@ -91,7 +93,7 @@ void netrpc_call(struct netrpc_caller *c, uint32_t position, uint16_t method, ui
 	call->answer_kind = answer_kind;
 	call->streams = 0;
 	memcpy(frame_of(c, position) + NETRPC_HEADER_BYTES, body, body_bytes);
-	netrpc_post(c, position, word, body_bytes);
+	post(c, position, word, body_bytes);
 }
 
 static void put_values(const struct netrpc_caller *c, uint32_t chunk, uint32_t *payload)
@@ -115,7 +117,7 @@ static void post_agree(struct netrpc_caller *c, uint32_t position, uint32_t chun
 	call->kind = call->answer_kind = NETRPC_NOTHING;
 	call->chunk = chunk;
 	call->streams = 1;
-	netrpc_post(c, position, own_exponent(c, chunk), 0);
+	post(c, position, own_exponent(c, chunk), 0);
 }
 
 static void post_reduce(struct netrpc_caller *c, uint32_t position, uint32_t chunk)
@@ -127,12 +129,13 @@ static void post_reduce(struct netrpc_caller *c, uint32_t position, uint32_t chu
 	call->chunk = chunk;
 	call->streams = 1;
 	put_values(c, chunk, (uint32_t *)(frame_of(c, position) + NETRPC_HEADER_BYTES));
-	netrpc_post(c, position, own_exponent(c, (uint64_t)chunk + c->width), 4 * c->lanes);
+	post(c, position, own_exponent(c, (uint64_t)chunk + c->width), 4 * c->lanes);
 }
 
+/* Begins the stream whose fields are set, at the positions from 0 on, none of which is in use. */
 void netrpc_stream(struct netrpc_caller *c)
 {
-	c->chunks_done = 0;
+	c->endpoint.chunks_done = 0;
 	for (uint32_t position = 0; position < c->width; position++) {
 		if (c->is_float)
 			post_agree(c, position, position);
@@ -155,7 +158,7 @@ static void take_values(struct netrpc_caller *c, uint32_t chunk, const uint8_t *
 	}
 	if (c->sums)
 		copy_in_wire_order(payload, count, (uint32_t *)c->sums + first);
-	c->chunks_done++;
+	c->endpoint.chunks_done++;
 }
 
 /* Takes the answer to one of the stream's calls, and makes the next call at its position. */
@@ -166,7 +169,7 @@ static void advance(struct netrpc_caller *c, uint32_t position, uint8_t word, co
 
 	if (call->method == c->reduce) {
 		take_values(c, chunk, body);
-		if (c->chunks - chunk <= c->width)
+		if (c->endpoint.chunks - chunk <= c->width)
 			return;
 		chunk += c->width;
 	}
@@ -197,15 +200,15 @@ static struct netrpc_call *awaiting(struct netrpc_caller *c, const struct netrpc
 	int fits;
 
 	if (!well_formed(c, header, length)) {
-		c->unawaited.malformed++;
+		c->endpoint.malformed++;
 		return NULL;
 	}
 	call = &c->calls[be16toh(header->slot)];
 	fits = !call->pending.waiting || answers(c, call, header);
-	return is_awaited(&c->unawaited, &call->pending, call->sequence, be32toh(header->tag), fits) ? call : NULL;
+	return is_awaited(&c->endpoint, &call->pending, call->sequence, be32toh(header->tag), fits) ? call : NULL;
 }
 
-static void take(struct netrpc_caller *c, struct netrpc_call *call, const uint8_t *datagram, uint32_t length)
+static void take_answer(struct netrpc_caller *c, struct netrpc_call *call, const uint8_t *datagram, uint32_t length)
 {
 	const struct netrpc_header *header = (const struct netrpc_header *)datagram; /* packed */
 	uint32_t position = (uint32_t)(call - c->calls);
@@ -217,7 +220,7 @@ static void take(struct netrpc_caller *c, struct netrpc_call *call, const uint8_
 	call->word = header->exponent;
 	call->count = be16toh(header->count);
 	call->epoch = be32toh(header->epoch);
-	memcpy(c->answers + position * c->frame_stride, datagram + NETRPC_HEADER_BYTES, length - NETRPC_HEADER_BYTES);
+	memcpy(c->answers + position * c->endpoint.outbox.frame_stride, datagram + NETRPC_HEADER_BYTES, length - NETRPC_HEADER_BYTES);
 }
 
 /* A later attempt was answered first, so the first one was lost. With one call at a time no gap shows a loss, so from
@@ -228,84 +231,55 @@ static void expect_losses(struct recovery *r)
 	r->slack_ns = LOSSY_RTO_NS < r->slack_ns ? LOSSY_RTO_NS : r->slack_ns;
 }
 
-uint32_t netrpc_answers(struct netrpc_caller *c, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
-			const uint32_t *lengths, const uint32_t *peers, uint32_t count)
+/* Takes a datagram from the peer. Returns whether it was awaited. */
+static int take(struct endpoint *e, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t peer)
 {
+	const struct netrpc_header *header = (const struct netrpc_header *)datagram; /* packed */
+	struct netrpc_caller *c = (struct netrpc_caller *)e;
+	struct netrpc_call *call;
+
+	(void)peer;
+	call = awaiting(c, header, length);
+	if (!call)
+		return 0;
+	endpoint_answered(e, (uint32_t)(call - c->calls), header->attempt, now_ns);
+	if (header->attempt)
+		expect_losses(e->recoveries);
+	take_answer(c, call, datagram, length);
+	return 1;
+}
+
+/* Takes those datagrams that the peer sent. */
+uint32_t netrpc_take(struct endpoint *e, int64_t now_ns, const struct rows *rows)
+{
+	const struct netrpc_caller *c = (const struct netrpc_caller *)e;
 	uint32_t awaited = 0;
-	int64_t longest_ns = -1;
 
-	for (uint32_t i = 0; i < count; i++) {
-		const uint8_t *datagram = rows + i * row_bytes;
-		const struct netrpc_header *header = (const struct netrpc_header *)datagram; /* packed */
-		struct netrpc_call *call;
-		int64_t rtt_ns;
-
-		if (peers[i] != c->peer)
-			continue;
-		c->received++;
-		c->bytes_received += NETRPC_LOWER_HEADER_BYTES + lengths[i];
-		call = awaiting(c, header, lengths[i]);
-		if (!call)
-			continue;
-		awaited++;
-		rtt_ns = recovery_answered(&c->recovery, &call->pending, header->attempt, now_ns);
-		longest_ns = rtt_ns > longest_ns ? rtt_ns : longest_ns;
-		if (header->attempt)
-			expect_losses(&c->recovery);
-		take(c, call, datagram, lengths[i]);
-	}
-	/* One sample per batch: answers that were received together share their arrival time. */
-	if (longest_ns >= 0)
-		recovery_sample(&c->recovery, longest_ns);
+	for (uint32_t i = 0; i < rows->count; i++)
+		if (rows->peers[i] == c->peer)
+			awaited += endpoint_take_one(e, now_ns, rows, i, take);
+	endpoint_sample(e);
 	return awaited;
 }
 
-static void count_sent(struct netrpc_caller *c, const struct netrpc_call *call)
+/* Fills the queue with rows of the whole endpoint's outbox. A caller gives up when none of the endpoint's peers answers.
+ */
+int netrpc_poll(struct endpoint *e, int64_t now_ns)
 {
-	c->sent++;
-	c->bytes_sent += NETRPC_LOWER_HEADER_BYTES + call->length;
-}
-
-/* Queues the calls that are due to be sent again. */
-static void send_again(struct netrpc_caller *c, int64_t now_ns)
-{
-	uint32_t *again = c->queue + c->queued;
-	uint32_t count = recovery_repeat(&c->recovery, &c->calls->pending, sizeof(*c->calls), c->window, now_ns, again);
-
-	for (uint32_t i = 0; i < count; i++) {
-		const struct netrpc_call *call = &c->calls[again[i]];
-
-		frame_of(c, again[i])[offsetof(struct netrpc_header, attempt)] = (uint8_t)call->pending.attempt;
-		count_sent(c, call);
-	}
-	c->queued += count;
-}
-
-int netrpc_poll(struct netrpc_caller *c, int64_t now_ns, int64_t since_ns)
-{
+	const struct netrpc_caller *c = (const struct netrpc_caller *)e;
+	struct recovery *recovery = e->recoveries;
 	int count;
 
-	for (uint32_t i = 0; i < c->queued; i++) {
-		struct netrpc_call *call = &c->calls[c->queue[i]];
-
-		recovery_send(&c->recovery, &call->pending, now_ns);
-		count_sent(c, call);
-	}
-	if (!c->recovery.in_flight) {
-		c->recovery.deadline_ns = INT64_MAX;
-	} else {
-		if (recovery_gives_up(&c->recovery, since_ns, now_ns))
+	endpoint_send_first(e, now_ns);
+	e->deadline_ns = INT64_MAX;
+	if (recovery->in_flight) {
+		if (recovery_gives_up(recovery, c->since_ns, now_ns))
 			return -ETIMEDOUT;
-		send_again(c, now_ns);
+		endpoint_send_again(e, 0, now_ns);
+		endpoint_wake_at(e, recovery->deadline_ns);
 	}
-	count = (int)c->queued;
-	c->queued = 0;
+	count = endpoint_flush(e);
 	for (int i = 0; i < count; i++)
-		c->queue[i] += c->first_row;
+		e->queue[i] += c->first_row;
 	return count;
-}
-
-uint32_t netrpc_layout(void)
-{
-	return (uint32_t)(sizeof(struct netrpc_caller) << 16 | sizeof(struct netrpc_call));
 }

@@ -78,7 +78,6 @@ def c_header() -> str:
         "NETRPC_HEADER_BYTES": HEADER_BYTES,
         "NETRPC_MAP_BYTES": MAP_BYTES,
         "NETRPC_KEYS_BYTES": KEYS_BYTES,
-        "NETRPC_LOWER_HEADER_BYTES": LOWER_HEADER_BYTES,
     }
     struct = formats.c_struct("netrpc_header", HEADER)
     source, guard = "systems/netrpc/wire.py", "AGGLAB_NETRPC_WIRE_H"

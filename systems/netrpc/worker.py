@@ -119,8 +119,8 @@ class NetRpcWorker:
         assert self.done, "a round is under way"
         job, self._now_ns = self.job, now_ns
         self._inputs, self._out, self._sums = values, out, sums
-        self._switch.begin(now_ns, 0)
-        self._server.begin(now_ns, job.first_sequence + self._rounds)
+        self._switch.begin_round(now_ns, 0)
+        self._server.begin_round(now_ns, job.first_sequence + self._rounds)
         digests = shape_digests(job, values.size, values.dtype, self._rounds, self.agreement)
         self._opening = OpeningOperation(self._switch, digests, job.workers, job.lanes)
         self._operation, self._done = self._opening, False
@@ -177,7 +177,7 @@ class NetRpcWorker:
         if isinstance(self._operation, FailedOperation):
             raise self._operation.error
         since_ns = max(caller.progress_ns for caller in self._callers)
-        found = [caller.poll(now_ns, since_ns) for caller in self._callers]
+        found = [caller.poll_since(now_ns, since_ns) for caller in self._callers]
         rows = [queued for queued in found if queued is not None]
         if len(rows) < len(found):
             raise self._timeout()
@@ -258,7 +258,8 @@ class NetRpcWorker:
     def counters(self) -> Mapping[str, int]:
         """The counters by name (`shared.COUNTERS`, `OWN_COUNTERS`); they count from the creation of
         the worker."""
-        counted = {name: sum(c.count(name) for c in self._callers) for name in shared.COUNTERS}
+        each = [caller.counters for caller in self._callers]
+        counted = {name: sum(counts[name] for counts in each) for name in shared.COUNTERS}
         return {**counted, **dict.fromkeys(OWN_COUNTERS, 0)}
 
     def waiting(self, most: int) -> list[list[int]]:

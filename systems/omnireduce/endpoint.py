@@ -9,7 +9,8 @@ from __future__ import annotations
 from agglab.hosts import shared
 from agglab.hosts.part import Part
 from agglab.hosts.slots import Job
-from agglab.systems.omnireduce.worker import LIBRARY, OmniReducer
+from agglab.systems.omnireduce.state import LIBRARY
+from agglab.systems.omnireduce.worker import OmniReducer
 
 QUANTISES = True
 """Whether floats are summed as integers."""

@@ -31,7 +31,7 @@ void fuse_add(struct omnireduce_worker *w, uint32_t index, int64_t now_ns)
  * links stay full. */
 int64_t fuse_deadline_ns(const struct omnireduce_worker *w)
 {
-	return w->ready_count ? w->held_since_ns + w->recovery.srtt_ns / 4 : INT64_MAX;
+	return w->ready_count ? w->held_since_ns + w->endpoint.recoveries->srtt_ns / 4 : INT64_MAX;
 }
 
 /* How many entries can go with a column's packet. */
@@ -79,15 +79,15 @@ static void put_entry(const struct omnireduce_worker *w, uint32_t at, uint8_t *t
 /* Lays a datagram out in a row of its own: each column keeps its packet, should it have to be sent again. */
 static void put_datagram(struct omnireduce_worker *w, uint32_t row, uint32_t at, uint32_t count)
 {
-	uint32_t last = w->ready[at + count - 1], length = w->lengths[last];
-	uint8_t *frame = w->frames + row * w->frame_stride;
+	uint32_t last = w->ready[at + count - 1], length = outbox_length(&w->endpoint.outbox, last);
+	uint8_t *frame = endpoint_row(&w->endpoint, row);
 	struct omnireduce_header *header = (struct omnireduce_header *)frame; /* packed */
 
-	memcpy(frame, w->frames + last * w->frame_stride, length);
+	memcpy(frame, endpoint_row(&w->endpoint, last), length);
 	header->kind |= OMNIREDUCE_FUSED;
 	for (uint32_t i = 0; i < count - 1; i++, length += OMNIREDUCE_ENTRY_BYTES)
 		put_entry(w, at + i, frame + length);
-	w->lengths[row] = length;
+	outbox_set_length(&w->endpoint.outbox, row, length);
 	if (w->columns[last].kind == OMNIREDUCE_OPENING)
 		w->openings_fused += count - 1;
 	else
@@ -101,23 +101,25 @@ static int is_due(const struct omnireduce_worker *w, uint32_t at, uint32_t count
 	const struct omnireduce_column *last = on_list(w, at + count - 1);
 
 	return last->has_values || last->kind == OMNIREDUCE_OPENING || count > w->bare_entries ||
-	       count == w->recovery.in_flight || fuse_deadline_ns(w) <= now_ns;
+	       count == w->endpoint.recoveries->in_flight || fuse_deadline_ns(w) <= now_ns;
 }
 
 void fuse_send(struct omnireduce_worker *w, int64_t now_ns)
 {
-	uint32_t row = w->window, at = 0;
+	uint32_t free_row = w->window, at = 0;
 
 	while (at < w->ready_count) {
-		uint32_t count = next_group(w, at);
+		uint32_t count = next_group(w, at), row;
 
 		if (at + count == w->ready_count && !is_due(w, at, count, now_ns))
 			break;
+		row = count > 1 ? free_row++ : w->ready[at];
 		if (count > 1)
 			put_datagram(w, row, at, count);
-		w->queue[w->queued++] = count > 1 ? row++ : w->ready[at];
+		endpoint_queue(&w->endpoint, row);
+		endpoint_count_sent(&w->endpoint, row);
 		for (uint32_t i = 0; i < count; i++)
-			recovery_send(&w->recovery, &on_list(w, at + i)->pending, now_ns);
+			recovery_send(w->endpoint.recoveries, &on_list(w, at + i)->pending, now_ns);
 		at += count;
 	}
 	if (!at)

@@ -2,7 +2,11 @@
 #ifndef AGGLAB_OMNIREDUCE_FUSE_H
 #define AGGLAB_OMNIREDUCE_FUSE_H
 
-#include "omnireduce.h"
+#include "endpoint.h"
+#include "omnireduce_wire.h"
+#include "state.h"
+
+#define NO_BLOCK UINT32_MAX
 
 /* Adds a column whose packet is laid out. */
 void fuse_add(struct omnireduce_worker *w, uint32_t index, int64_t now_ns);

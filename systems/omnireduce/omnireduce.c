@@ -1,13 +1,13 @@
-/* One OmniReduce worker, packet by packet. Clauses are those of README.md. */
-#include "omnireduce.h"
-
+/* One OmniReduce worker, packet by packet. Clauses are those of README.md. The worker's state is declared in state.py.
+ */
 #include <endian.h>
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "fuse.h"
 #include "quantise.h"
+#include "shapes.h"
+#include "unawaited.h"
 
 static uint64_t first_element(const struct omnireduce_worker *w, uint32_t block)
 {
@@ -45,7 +45,7 @@ static uint32_t bits_of_block(const struct omnireduce_worker *w, uint32_t block)
 /* Finds this worker's next block of the column, from `block` on, that has a value. */
 static void look_ahead(const struct omnireduce_worker *w, struct omnireduce_column *column, uint64_t block)
 {
-	for (; block < w->blocks; block += w->window) {
+	for (; block < w->endpoint.chunks; block += w->window) {
 		uint32_t bits = bits_of_block(w, (uint32_t)block);
 
 		if (bits) {
@@ -87,7 +87,7 @@ static uint32_t put_block(struct omnireduce_worker *w, struct omnireduce_column 
 static void prepare(struct omnireduce_worker *w, uint32_t index, int64_t now_ns)
 {
 	struct omnireduce_column *column = &w->columns[index];
-	uint8_t *frame = w->frames + index * w->frame_stride, *body = frame + OMNIREDUCE_HEADER_BYTES;
+	uint8_t *frame = endpoint_row(&w->endpoint, index), *body = frame + OMNIREDUCE_HEADER_BYTES;
 	int opening = column->kind == OMNIREDUCE_OPENING;
 	uint32_t body_bytes = opening ? shapes_put(&w->shapes, body) : put_block(w, column, body);
 	struct omnireduce_header header = {
@@ -102,26 +102,26 @@ static void prepare(struct omnireduce_worker *w, uint32_t index, int64_t now_ns)
 	};
 
 	memcpy(frame, &header, sizeof(header));
-	w->lengths[index] = OMNIREDUCE_HEADER_BYTES + body_bytes;
+	outbox_set_length(&w->endpoint.outbox, index, OMNIREDUCE_HEADER_BYTES + body_bytes);
 	column->has_values = !opening && body_bytes;
 	/* Whoever sends headers alone may be answered with values. */
 	column->pending.weight = !opening;
-	recovery_prepare(&w->recovery, &column->pending);
+	recovery_prepare(w->endpoint.recoveries, &column->pending);
 	fuse_add(w, index, now_ns);
 }
 
+/* Queues the OPENING of every column that the round uses; column 0 is always used. The caller has set the round's
+ * fields. */
 void omnireduce_begin(struct omnireduce_worker *w, int64_t now_ns)
 {
-	uint32_t used = w->blocks < w->window ? w->blocks : w->window;
+	uint32_t used = w->endpoint.chunks < w->window ? w->endpoint.chunks : w->window;
 
 	if (!used)
 		used = 1;
-	w->blocks_done = 0;
-	w->queued = 0;
+	endpoint_begin(&w->endpoint, now_ns);
 	w->ready_count = 0;
-	recovery_begin(&w->recovery, now_ns);
 	/* Openings share frames that are longer than those whose round trips were measured. */
-	w->recovery.hold_ns = w->recovery.srtt_ns;
+	w->endpoint.recoveries->hold_ns = w->endpoint.recoveries->srtt_ns;
 	for (uint32_t index = 0; index < used; index++) {
 		w->columns[index].block = index;
 		w->columns[index].kind = OMNIREDUCE_OPENING;
@@ -149,13 +149,13 @@ static void take_sums(struct omnireduce_worker *w, uint32_t block, const uint8_t
 		copy_in_wire_order(payload, count, (uint32_t *)w->sums + first);
 	else if (w->sums)
 		memset(w->sums + first, 0, count * sizeof(*w->sums));
-	w->blocks_done++;
+	w->endpoint.chunks_done++;
 }
 
 /* "What lies between is zero at all workers." */
 static void skip(struct omnireduce_worker *w, uint64_t block, uint32_t next)
 {
-	for (; block < w->blocks && block < next; block += w->window) {
+	for (; block < w->endpoint.chunks && block < next; block += w->window) {
 		w->exponents[block] = 0;
 		take_sums(w, (uint32_t)block, NULL);
 		w->blocks_skipped++;
@@ -200,7 +200,7 @@ static int can_follow(const struct omnireduce_worker *w, const struct omnireduce
 	uint32_t index = (uint32_t)(column - w->columns);
 	int ahead = column->kind == OMNIREDUCE_OPENING || next > column->block;
 
-	return next <= column->next && (next == NO_BLOCK || (ahead && next < w->blocks && next % w->window == index));
+	return next <= column->next && (next == NO_BLOCK || (ahead && next < w->endpoint.chunks && next % w->window == index));
 }
 
 /* Returns whether this answers what the column asked. If shapes differ, the rest of the packet means nothing. */
@@ -225,16 +225,17 @@ static struct omnireduce_column *awaiting(struct omnireduce_worker *w, const str
 	int fits;
 
 	if (!well_formed(w, header, length)) {
-		w->unawaited.malformed++;
+		w->endpoint.malformed++;
 		return NULL;
 	}
 	column = &w->columns[be16toh(header->slot)];
 	fits = answers(w, column, header);
-	return is_awaited(&w->unawaited, &column->pending, column->tag, be32toh(header->tag), fits) ? column : NULL;
+	return is_awaited(&w->endpoint, &column->pending, column->tag, be32toh(header->tag), fits) ? column : NULL;
 }
 
 /* Takes an awaited result's contents. Returns whether the round can go on. */
-static int take(struct omnireduce_worker *w, struct omnireduce_column *column, const struct omnireduce_header *header)
+static int take_body(struct omnireduce_worker *w, struct omnireduce_column *column,
+		     const struct omnireduce_header *header)
 {
 	const uint8_t *body = (const uint8_t *)(header + 1);
 
@@ -244,81 +245,48 @@ static int take(struct omnireduce_worker *w, struct omnireduce_column *column, c
 	return 1;
 }
 
-uint32_t omnireduce_results(struct omnireduce_worker *w, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
-			    const uint32_t *lengths, uint32_t count)
+/* Takes a datagram. Returns whether it was awaited. */
+static int take(struct endpoint *e, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t peer)
 {
-	uint32_t awaited = 0;
-	int64_t longest_ns = -1;
+	const struct omnireduce_header *header = (const struct omnireduce_header *)datagram; /* packed */
+	struct omnireduce_worker *w = (struct omnireduce_worker *)e;
+	struct omnireduce_column *column;
+	uint32_t index;
 
-	for (uint32_t i = 0; i < count; i++) {
-		const uint8_t *datagram = rows + i * row_bytes;
-		const struct omnireduce_header *header = (const struct omnireduce_header *)datagram; /* packed */
-		struct omnireduce_column *column;
-		int64_t rtt_ns;
-
-		w->received++;
-		w->bytes_received += OMNIREDUCE_LOWER_HEADER_BYTES + lengths[i];
-		column = awaiting(w, header, lengths[i]);
-		if (!column)
-			continue;
-		awaited++;
-		rtt_ns = recovery_answered(&w->recovery, &column->pending, header->attempt, now_ns);
-		longest_ns = rtt_ns > longest_ns ? rtt_ns : longest_ns;
-		w->recovery.hold_ns = 0;
-		if (!take(w, column, header))
-			break;
-		if (advance(w, column, be32toh(header->next), header->exponent))
-			prepare(w, (uint32_t)(column - w->columns), now_ns);
-	}
-	/* One sample per batch: results that were received together share their arrival time. */
-	if (longest_ns >= 0)
-		recovery_sample(&w->recovery, longest_ns);
-	return awaited;
+	(void)peer; /* there is only one */
+	if (e->error)
+		return 0;
+	column = awaiting(w, header, length);
+	if (!column)
+		return 0;
+	index = (uint32_t)(column - w->columns);
+	endpoint_answered(e, index, header->attempt, now_ns);
+	e->recoveries->hold_ns = 0;
+	if (!take_body(w, column, header))
+		e->error = EPROTO;
+	else if (advance(w, column, be32toh(header->next), header->exponent))
+		prepare(w, index, now_ns);
+	return 1;
 }
 
-/* Queues the packets that are due to be sent again, each in a datagram of its own. */
-static void send_again(struct omnireduce_worker *w, int64_t now_ns)
+uint32_t omnireduce_take(struct endpoint *e, int64_t now_ns, const struct rows *rows)
 {
-	uint32_t *again = w->queue + w->queued;
-	uint32_t count =
-		recovery_repeat(&w->recovery, &w->columns->pending, sizeof(*w->columns), w->window, now_ns, again);
-
-	for (uint32_t i = 0; i < count; i++) {
-		const struct omnireduce_column *column = &w->columns[again[i]];
-		uint8_t *frame = w->frames + again[i] * w->frame_stride;
-
-		frame[offsetof(struct omnireduce_header, attempt)] = (uint8_t)column->pending.attempt;
-	}
-	w->queued += count;
+	return endpoint_take_answers(e, now_ns, rows, take);
 }
 
-int omnireduce_poll(struct omnireduce_worker *w, int64_t now_ns)
+/* Fills the queue with the rows to send now, new packets first; packets that are sent again have a datagram of their
+ * own. Sets the deadline. Returns how many, or a negative errno. */
+int omnireduce_poll(struct endpoint *e, int64_t now_ns)
 {
-	int64_t held_until_ns;
-	int count;
+	struct omnireduce_worker *w = (struct omnireduce_worker *)e;
+	int failed;
 
-	if (w->shapes.disagreed)
-		return -EPROTO;
+	if (e->error)
+		return -(int)e->error;
 	fuse_send(w, now_ns);
-	if (!w->recovery.in_flight) {
-		w->recovery.deadline_ns = INT64_MAX;
-	} else {
-		if (recovery_gives_up(&w->recovery, w->recovery.progress_ns, now_ns))
-			return -ETIMEDOUT;
-		send_again(w, now_ns);
-		held_until_ns = fuse_deadline_ns(w);
-		if (held_until_ns < w->recovery.deadline_ns)
-			w->recovery.deadline_ns = held_until_ns;
-	}
-	count = (int)w->queued;
-	w->sent += w->queued;
-	for (int i = 0; i < count; i++)
-		w->bytes_sent += OMNIREDUCE_LOWER_HEADER_BYTES + w->lengths[w->queue[i]];
-	w->queued = 0;
-	return count;
-}
-
-uint32_t omnireduce_layout(void)
-{
-	return (uint32_t)(sizeof(struct omnireduce_worker) << 16 | sizeof(struct omnireduce_column));
+	failed = endpoint_check_timers(e, now_ns);
+	if (failed)
+		return failed;
+	endpoint_wake_at(e, fuse_deadline_ns(w));
+	return endpoint_flush(e);
 }

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import formats, wire
-from agglab.hosts.wire import LOWER_HEADER_BYTES, RESULT, SHAPE_BYTES, VALUE_BYTES, VERSION
+from agglab.hosts.wire import RESULT, SHAPE_BYTES, VALUE_BYTES, VERSION
 
 BARE = 0x40
 """The bit of `kind` of a packet that has only headers, because its sender has nothing in the
@@ -94,7 +94,6 @@ def c_header() -> str:
         **{f"OMNIREDUCE_{kind.name}": kind.value for kind in Kind},
         "OMNIREDUCE_HEADER_BYTES": HEADER_BYTES,
         "OMNIREDUCE_ENTRY_BYTES": ENTRY_BYTES,
-        "OMNIREDUCE_LOWER_HEADER_BYTES": LOWER_HEADER_BYTES,
     }
     struct = "\n".join(
         formats.c_struct(f"omnireduce_{name}", layout)

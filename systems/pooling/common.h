@@ -1,42 +1,27 @@
-/* What worker.c and server.c share. */
+/* What worker.c and server.c share; state.py declares the states. README.md. */
 #ifndef AGGLAB_POOLING_COMMON_H
 #define AGGLAB_POOLING_COMMON_H
 
 #include <endian.h>
 #include <string.h>
 
-#include "pooling.h"
-
-static inline uint8_t *pooling_row(const struct pooling_common *c, uint32_t row)
-{
-	return c->frames + (uint64_t)row * c->row_bytes;
-}
+#include "endpoint.h"
+#include "pooling_wire.h"
+#include "state.h"
 
 static inline struct pooling_header *pooling_header_at(const struct pooling_common *c, uint32_t row)
 {
-	return (struct pooling_header *)pooling_row(c, row);
+	return (struct pooling_header *)endpoint_row(&c->endpoint, row);
 }
 
 static inline uint32_t *pooling_values(const struct pooling_common *c, uint32_t row)
 {
-	return (uint32_t *)(pooling_row(c, row) + POOLING_HEADER_BYTES);
+	return (uint32_t *)(endpoint_row(&c->endpoint, row) + POOLING_HEADER_BYTES);
 }
 
 static inline uint32_t pooling_data_bytes(const struct pooling_common *c)
 {
 	return POOLING_HEADER_BYTES + 4 * c->lanes;
-}
-
-static inline void pooling_count_received(struct pooling_common *c, uint32_t length)
-{
-	c->received++;
-	c->bytes_received += POOLING_LOWER_HEADER_BYTES + length;
-}
-
-static inline void pooling_count_sent(struct pooling_common *c, uint32_t row)
-{
-	c->sent++;
-	c->bytes_sent += POOLING_LOWER_HEADER_BYTES + c->lengths[row];
 }
 
 /* Returns whether the header belongs to this job and session, and the length fits its kind. If not, counts the packet. */
@@ -49,11 +34,11 @@ static inline int pooling_ours(struct pooling_common *c, const struct pooling_he
 	if (length < POOLING_HEADER_BYTES || header->version != POOLING_VERSION || kind < POOLING_INT32 ||
 	    kind > (result ? POOLING_MISMATCH : POOLING_FLOAT32) || length != expected || header->exponent ||
 	    header->zero || be16toh(header->job) != c->job) {
-		c->malformed++;
+		c->endpoint.malformed++;
 		return 0;
 	}
 	if (be32toh(header->session) != c->session) {
-		c->late++;
+		c->endpoint.late++;
 		return 0;
 	}
 	return 1;

@@ -11,8 +11,9 @@ from agglab.hosts import shared
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
 from agglab.systems.pooling import wire
-from agglab.systems.pooling.job import LIBRARY, PoolingJob
+from agglab.systems.pooling.job import PoolingJob
 from agglab.systems.pooling.server import PoolingServer
+from agglab.systems.pooling.state import LIBRARY
 from agglab.systems.pooling.worker import PoolingWorker
 
 build = LIBRARY.build

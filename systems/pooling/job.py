@@ -1,42 +1,16 @@
-"""The settings on which the worker and the server of a job agree, and the memory structures that
-both use."""
+"""The settings on which the worker and the server of a job agree."""
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from agglab.hosts import library, quantise, shared
+from agglab.hosts import quantise, shared
 from agglab.hosts.agreement import PLAIN, Agreement
-from agglab.hosts.endpoint import Outbox
 from agglab.hosts.errors import check_range
-from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.systems.pooling import wire
 
 MAX_WINDOW = 32768
 SCALES = range(-64, 65)
-
-LIBRARY = library.SystemLibrary(
-    __file__,
-    {"pooling_wire.h": wire.c_header()},
-    {
-        "pooling_worker_begin": (None, [P, I64]),
-        "pooling_worker_datagrams": (U32, [P, I64, P, U64, P, U32]),
-        "pooling_worker_poll": (INT, [P, I64]),
-        "pooling_worker_layout": (U32, []),
-        "pooling_server_datagrams": (U32, [P, P, U64, P, U32]),
-        "pooling_server_poll": (INT, [P]),
-        "pooling_server_layout": (U32, []),
-        "pooling_aimd": (None, [P, INT, INT]),
-    },
-)
-
-COMMON_COUNTERS = [
-    *("sent", "received", "duplicates", "late", "malformed", "bytes_sent", "bytes_received")
-]
 
 
 @dataclass(frozen=True)
@@ -90,43 +64,7 @@ class PoolingJob:
         )
 
 
-class Common(ctypes.Structure):
-    """The ctypes equivalent of `struct pooling_common` in pooling.h."""
-
-    _fields_ = [
-        *[
-            (name, ctypes.c_uint32)
-            for name in (
-                *("job", "session", "workers", "lanes", "window", "row_bytes", "queued"),
-                *("disagreed", "other_digest", "spare"),
-            )
-        ],
-        *[(name, ctypes.c_void_p) for name in ("frames", "lengths", "queue")],
-        *[(name, ctypes.c_uint64) for name in COMMON_COUNTERS],
-    ]
-
-
-def common_of(job: PoolingJob, outbox: Outbox, queue: NDArray[np.uint32]) -> Common:
-    """Returns the `struct pooling_common` with which the structures of both worker and server
-    begin."""
-    return Common(
-        job=job.job,
-        session=job.session,
-        workers=job.workers,
-        lanes=job.lanes,
-        window=job.window,
-        row_bytes=outbox.frames.shape[1],
-        frames=outbox.frames.ctypes.data,
-        lengths=outbox.lengths.ctypes.data,
-        queue=queue.ctypes.data,
-    )
-
-
-def outbox_of(job: PoolingJob, rows: int) -> Outbox:
-    """Returns an outbox with room for `rows` packets that carry values, all to the same peer."""
-    longest = wire.datagram_bytes(job.lanes)
-    return Outbox(
-        np.zeros((rows, -(-longest // 64) * 64), np.uint8),
-        np.full(rows, longest, np.uint32),
-        np.zeros(rows, np.uint32),
-    )
+def common_of(job: PoolingJob) -> dict[str, int]:
+    """Returns the fields of `state.Common` that do not change."""
+    names = ("job", "session", "workers", "lanes", "window")
+    return {name: getattr(job, name) for name in names}

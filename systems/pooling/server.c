@@ -10,6 +10,8 @@
 #include "common.h"
 #include "quantise.h"
 
+enum phase { POOLING_EMPTY, POOLING_GATHERS, POOLING_GATHERS_FLOATS, POOLING_COMPLETE };
+
 static uint32_t current_row(const struct pooling_server *s, uint32_t position)
 {
 	return 2 * position + s->cells[position].generation;
@@ -30,7 +32,7 @@ enum { ON_QUEUE = 1, AGAIN = 2 }; /* bits of `state` */
 static void ask(struct pooling_server *s, uint32_t row, uint32_t members)
 {
 	if (!(s->state[row] & ON_QUEUE))
-		s->common.queue[s->common.queued++] = row;
+		endpoint_queue(&s->common.endpoint, row);
 	s->state[row] |= ON_QUEUE;
 	s->asked[row] |= members;
 }
@@ -47,7 +49,7 @@ static void tell(struct pooling_server *s)
 
 static void disagree(struct pooling_server *s, const struct pooling_cell *cell, uint32_t other)
 {
-	s->common.disagreed = 1;
+	s->disagreed = 1;
 	s->common.other_digest = other;
 	s->disagreed_tag = cell->tag;
 	s->disagreed_digest = cell->digest;
@@ -59,7 +61,7 @@ static void answer_again(struct pooling_server *s, uint32_t row, const struct po
 {
 	struct pooling_header *result = pooling_header_at(&s->common, row);
 
-	s->common.duplicates++;
+	s->common.endpoint.duplicates++;
 	if (!(header->flags & POOLING_RESEND) || (s->asked[row] & members) == members)
 		return;
 	result->attempt = header->attempt;
@@ -80,7 +82,6 @@ static void begin(struct pooling_server *s, struct pooling_cell *cell, const str
 	cell->flags = 0;
 	/* The workers that asked for the result in this row have contributed to the next chunk since, so they have it. */
 	s->asked[2 * (cell->tag % s->common.window) + cell->generation] = 0;
-	s->begun = 1;
 }
 
 /* Turns the current row into a result of this kind for all workers. */
@@ -102,6 +103,7 @@ static void finish(struct pooling_server *s, struct pooling_cell *cell)
 {
 	cell->phase = POOLING_COMPLETE;
 	s->summed_ever++;
+	s->common.endpoint.chunks_done++;
 	s->whole += cell->parts == 1 && cell->kind != POOLING_FLOAT32;
 }
 
@@ -132,7 +134,7 @@ static int take_part(struct pooling_server *s, uint32_t position, const struct p
 	int replaces = !cell->members || members == s->everybody;
 
 	if (!replaces && !(members & ~cell->members)) {
-		s->common.duplicates++;
+		s->common.endpoint.duplicates++;
 		return 0;
 	}
 	if (!replaces && members & cell->members) {
@@ -178,11 +180,11 @@ static int take_floats(struct pooling_server *s, uint32_t position, const struct
 	uint32_t *values;
 
 	if (members & (members - 1) || !s->floats) {
-		s->common.malformed++;
+		s->common.endpoint.malformed++;
 		return 0;
 	}
 	if (cell->members & members) {
-		s->common.duplicates++;
+		s->common.endpoint.duplicates++;
 		return 0;
 	}
 	values = (uint32_t *)floats_of(s, position, (uint32_t)__builtin_ctz(members));
@@ -207,7 +209,7 @@ static int take_current(struct pooling_server *s, uint32_t position, const struc
 
 	if (be32toh(header->digest) != cell->digest) {
 		if (cell->phase == POOLING_COMPLETE)
-			s->common.malformed++; /* all workers had the same shape */
+			s->common.endpoint.malformed++; /* all workers had the same shape */
 		else
 			disagree(s, cell, be32toh(header->digest));
 		return 0;
@@ -216,9 +218,9 @@ static int take_current(struct pooling_server *s, uint32_t position, const struc
 		return take_floats(s, position, header, members, payload);
 	if (header->kind != cell->kind) {
 		if (cell->kind == POOLING_FLOAT32 && header->kind == POOLING_SCALED)
-			s->common.late++; /* a worker that needs the floats has sent its own */
+			s->common.endpoint.late++; /* a worker that needs the floats has sent its own */
 		else
-			s->common.malformed++;
+			s->common.endpoint.malformed++;
 		return 0;
 	}
 	if (cell->phase == POOLING_GATHERS)
@@ -228,23 +230,26 @@ static int take_current(struct pooling_server *s, uint32_t position, const struc
 }
 
 /* Takes a datagram. Returns whether it was awaited. */
-static int take(struct pooling_server *s, const uint8_t *datagram, uint32_t length)
+static int take(struct endpoint *e, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t peer)
 {
+	struct pooling_server *s = (struct pooling_server *)e;
 	const uint32_t *payload = (const uint32_t *)(datagram + POOLING_HEADER_BYTES);
 	struct pooling_header header;
 	struct pooling_cell *cell;
 	uint32_t tag, position, members, due;
 
+	(void)now_ns;
+	(void)peer; /* there is only one */
 	memcpy(&header, datagram, sizeof(header));
 	if (!pooling_ours(&s->common, &header, length, 0))
 		return 0;
 	tag = be32toh(header.tag);
 	members = be32toh(header.members);
 	if (!members || members & ~s->everybody) {
-		s->common.malformed++;
+		s->common.endpoint.malformed++;
 		return 0;
 	}
-	if (s->common.disagreed && (int32_t)(tag - s->disagreed_tag) >= 0) {
+	if (s->disagreed && (int32_t)(tag - s->disagreed_tag) >= 0) {
 		tell(s);
 		return 0;
 	}
@@ -259,56 +264,45 @@ static int take(struct pooling_server *s, const uint8_t *datagram, uint32_t leng
 		if (before->kind == (header.kind | POOLING_RESULT) && before->digest == header.digest)
 			answer_again(s, previous_row(s, position), &header, members);
 		else
-			s->common.late++;
+			s->common.endpoint.late++;
 		return 0;
 	}
 	if ((int32_t)(tag - due) < 0) {
-		s->common.late++;
+		s->common.endpoint.late++;
 		return 0;
 	}
 	if (tag != due || (cell->phase != POOLING_EMPTY && cell->phase != POOLING_COMPLETE) ||
 	    header.kind == POOLING_FLOAT32) {
-		s->common.malformed++;
+		s->common.endpoint.malformed++;
 		return 0;
 	}
 	begin(s, cell, &header);
 	return take_part(s, position, &header, members, payload);
 }
 
-uint32_t pooling_server_datagrams(struct pooling_server *s, const uint8_t *rows, uint64_t row_bytes,
-				  const uint32_t *lengths, uint32_t count)
+uint32_t pooling_server_take(struct endpoint *e, int64_t now_ns, const struct rows *rows)
 {
-	uint32_t awaited = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		pooling_count_received(&s->common, lengths[i]);
-		awaited += (uint32_t)take(s, rows + i * row_bytes, lengths[i]);
-	}
-	return awaited;
+	return endpoint_take(e, now_ns, rows, take);
 }
 
-int pooling_server_poll(struct pooling_server *s)
+int pooling_server_poll(struct endpoint *e, int64_t now_ns)
 {
-	struct pooling_common *c = &s->common;
+	struct pooling_server *s = (struct pooling_server *)e;
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < c->queued; i++) {
-		uint32_t row = c->queue[i], members = s->asked[row];
+	(void)now_ns;
+	for (uint32_t i = 0; i < e->queued; i++) {
+		uint32_t row = e->queue[i], members = s->asked[row];
 
 		s->state[row] &= ~ON_QUEUE;
 		s->asked[row] = 0;
 		if (!members)
 			continue;
-		pooling_header_at(c, row)->members = htobe32(members);
+		pooling_header_at(&s->common, row)->members = htobe32(members);
 		s->answered_again += !!(s->state[row] & AGAIN);
-		pooling_count_sent(c, row);
-		c->queue[count++] = row;
+		endpoint_count_sent(e, row);
+		e->queue[count++] = row;
 	}
-	c->queued = 0;
+	e->queued = 0;
 	return (int)count;
-}
-
-uint32_t pooling_server_layout(void)
-{
-	return (uint32_t)(sizeof(struct pooling_server) << 16 | sizeof(struct pooling_cell));
 }

@@ -75,7 +75,6 @@ def c_header() -> str:
         **{f"POOLING_{kind.name}": kind.value for kind in Kind},
         **{f"POOLING_{flag.name}": flag.value for flag in Flag},
         "POOLING_HEADER_BYTES": HEADER_BYTES,
-        "POOLING_LOWER_HEADER_BYTES": LOWER_HEADER_BYTES,
     }
     struct = formats.c_struct("pooling_header", HEADER)
     return formats.c_header("systems/pooling/wire.py", "AGGLAB_POOLING_WIRE_H", constants, struct)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "aimd.h"
 #include "common.h"
 #include "quantise.h"
 
@@ -77,29 +78,29 @@ static void prepare(struct pooling_worker *w, uint32_t chunk, uint32_t floats)
 	memset(payload + count, 0, (c->lanes - count) * sizeof(*payload));
 	header.slot = htobe16(w->slots[tag_of(w, chunk) % w->slot_count]);
 	header.priority = (uint8_t)w->priority;
-	memcpy(pooling_row(c, position), &header, sizeof(header));
+	memcpy(pooling_header_at(c, position), &header, sizeof(header));
 	w->positions[position].chunk = chunk;
 	w->positions[position].floats = floats;
-	recovery_prepare(&w->recovery, &w->positions[position].pending);
-	c->queue[c->queued++] = position;
+	endpoint_prepare(&c->endpoint, position);
 }
 
 /* Queues the chunks that the windows allow. Chunks are sent in order, and a position's next chunk only after the result
  * of the chunk before. */
 static void fill(struct pooling_worker *w)
 {
-	while (w->next < w->chunks && w->next - w->oldest < w->common.window &&
-	       w->recovery.in_flight < w->aimd.window)
+	const struct endpoint *e = &w->common.endpoint;
+
+	while (w->next < e->chunks && w->next - w->oldest < w->common.window &&
+	       e->recoveries->in_flight < w->aimd.window)
 		prepare(w, w->next++, 0);
 }
 
+/* Begins the round whose fields are set. */
 void pooling_worker_begin(struct pooling_worker *w, int64_t now_ns)
 {
+	endpoint_begin(&w->common.endpoint, now_ns);
 	w->begun = 1;
-	w->chunks_done = 0;
 	w->oldest = w->next = 0;
-	w->common.queued = 0;
-	recovery_begin(&w->recovery, now_ns);
 	fill(w);
 }
 
@@ -128,7 +129,7 @@ static void take_values(struct pooling_worker *w, uint32_t chunk, const uint8_t 
 static void complete(struct pooling_worker *w, uint32_t chunk, const uint8_t *datagram, uint8_t kind)
 {
 	take_values(w, chunk, datagram, kind);
-	w->chunks_done++;
+	w->common.endpoint.chunks_done++;
 	w->overflown += kind == POOLING_FLOAT32;
 	while (w->oldest < w->next) {
 		const struct pooling_position *oldest = &w->positions[position_of(w, w->oldest)];
@@ -149,11 +150,11 @@ static struct pooling_position *awaiting(struct pooling_worker *w, const struct 
 	    (p->chunk == chunk && p->pending.waiting == QUEUED) ||
 	    (kind == POOLING_INT32) == (w->is_float != 0) ||
 	    (p->chunk == chunk && kind == POOLING_FLOAT32 && !p->floats)) {
-		w->common.malformed++;
+		w->common.endpoint.malformed++;
 		return NULL;
 	}
 	if (p->chunk != chunk || !p->pending.waiting || (p->floats && kind != POOLING_FLOAT32)) {
-		w->common.duplicates++;
+		w->common.endpoint.duplicates++;
 		return NULL;
 	}
 	return p;
@@ -163,43 +164,47 @@ static void disagree(struct pooling_worker *w, const struct pooling_header *head
 {
 	uint32_t digest = be32toh(header->digest), other = be32toh(header->oldest);
 
-	if (digest == other || !w->recovery.in_flight) {
-		w->common.malformed++;
+	if (digest == other || !w->common.endpoint.recoveries->in_flight) {
+		w->common.endpoint.malformed++;
 		return;
 	}
-	w->common.disagreed = 1;
+	w->common.endpoint.error = EPROTO;
 	w->common.other_digest = digest == w->digest ? other : digest;
 }
 
 /* All workers send their chunks for the first time in the same order, so an answer to a first transmission shows that
  * everything before it was overtaken. A repeated packet waits for no other worker in a slot, so its answer says nothing
  * about first transmissions, only about earlier repetitions. */
-static int64_t answered(struct pooling_worker *w, struct pending *p, uint8_t attempt, int64_t now_ns)
+static void answered(struct pooling_worker *w, uint32_t position, uint8_t attempt, int64_t now_ns)
 {
-	uint64_t before = w->recovery.answered_order;
-	int64_t rtt_ns = recovery_answered(&w->recovery, p, attempt, now_ns);
+	struct recovery *recovery = w->common.endpoint.recoveries;
+	const struct pending *p = &w->positions[position].pending;
+	uint64_t before = recovery->answered_order;
 
+	endpoint_answered(&w->common.endpoint, position, attempt, now_ns);
 	if (attempt) {
 		if (attempt == p->attempt && p->order > w->again_answered)
 			w->again_answered = p->order;
-		w->recovery.answered_order = p->first_order > before ? p->first_order : before;
+		recovery->answered_order = p->first_order > before ? p->first_order : before;
 	}
-	return rtt_ns;
 }
 
 /* Takes a datagram. Returns whether it was awaited. */
-static int take(struct pooling_worker *w, int64_t now_ns, const uint8_t *datagram, uint32_t length, int64_t *rtt_ns)
+static int take(struct endpoint *e, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t peer)
 {
+	struct pooling_worker *w = (struct pooling_worker *)e;
 	struct pooling_header header;
 	struct pooling_position *p;
-	int64_t sample_ns;
 	uint8_t kind;
 
+	(void)peer; /* there is only one */
+	if (e->error)
+		return 0;
 	memcpy(&header, datagram, sizeof(header));
 	if (!pooling_ours(&w->common, &header, length, POOLING_RESULT))
 		return 0;
 	if (!w->begun || (int32_t)(be32toh(header.tag) - w->first_tag) < 0) {
-		w->common.late++;
+		w->common.endpoint.late++;
 		return 0;
 	}
 	kind = header.kind ^ POOLING_RESULT;
@@ -210,8 +215,7 @@ static int take(struct pooling_worker *w, int64_t now_ns, const uint8_t *datagra
 	p = awaiting(w, &header, kind);
 	if (!p)
 		return 0;
-	sample_ns = answered(w, &p->pending, header.attempt, now_ns);
-	*rtt_ns = sample_ns > *rtt_ns ? sample_ns : *rtt_ns;
+	answered(w, (uint32_t)(p - w->positions), header.attempt, now_ns);
 	w->marked += !!(header.flags & POOLING_CONGESTED);
 	if (w->aimd.least < w->aimd.most)
 		aimd_answered(&w->aimd, header.flags & POOLING_CONGESTED);
@@ -222,21 +226,13 @@ static int take(struct pooling_worker *w, int64_t now_ns, const uint8_t *datagra
 	return 1;
 }
 
-uint32_t pooling_worker_datagrams(struct pooling_worker *w, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
-				  const uint32_t *lengths, uint32_t count)
+uint32_t pooling_worker_take(struct endpoint *e, int64_t now_ns, const struct rows *rows)
 {
-	uint32_t awaited = 0;
-	int64_t rtt_ns = -1;
+	uint32_t awaited = endpoint_take(e, now_ns, rows, take);
 
-	for (uint32_t i = 0; i < count; i++) {
-		pooling_count_received(&w->common, lengths[i]);
-		if (!w->common.disagreed)
-			awaited += (uint32_t)take(w, now_ns, rows + i * row_bytes, lengths[i], &rtt_ns);
-	}
-	if (rtt_ns >= 0)
-		recovery_sample(&w->recovery, rtt_ns);
 	if (awaited)
-		fill(w);
+		fill((struct pooling_worker *)e);
+	endpoint_end_if_answered(e);
 	return awaited;
 }
 
@@ -252,62 +248,31 @@ static void find_gaps(struct pooling_worker *w)
 }
 
 /* A gap shows the loss of one packet, or that other workers left its slot; a silence shows a busy path. */
-static void send_again(struct pooling_worker *w, int64_t now_ns)
+int pooling_worker_poll(struct endpoint *e, int64_t now_ns)
 {
-	uint64_t timeouts = w->recovery.timeouts;
-	struct pooling_common *c = &w->common;
-	uint32_t *again = c->queue + c->queued;
-	uint32_t count;
-
-	find_gaps(w);
-	count = recovery_repeat(&w->recovery, &w->positions->pending, sizeof(*w->positions), c->window, now_ns,
-					 again);
-
-	for (uint32_t i = 0; i < count; i++) {
-		struct pooling_header *header = pooling_header_at(c, again[i]);
-
-		header->attempt = (uint8_t)w->positions[again[i]].pending.attempt;
-		header->flags |= POOLING_RESEND;
-		pooling_count_sent(c, again[i]);
-	}
-	if (w->recovery.timeouts > timeouts)
-		aimd_lost(&w->aimd);
-	c->queued += count;
-}
-
-int pooling_worker_poll(struct pooling_worker *w, int64_t now_ns)
-{
-	struct pooling_common *c = &w->common;
+	struct pooling_worker *w = (struct pooling_worker *)e;
+	uint64_t timeouts = e->recoveries->timeouts;
 	int count;
 
-	if (c->disagreed)
-		return -EPROTO;
-	for (uint32_t i = 0; i < c->queued; i++) {
-		recovery_send(&w->recovery, &w->positions[c->queue[i]].pending, now_ns);
-		pooling_count_sent(c, c->queue[i]);
+	find_gaps(w);
+	count = endpoint_poll(e, now_ns);
+	if (e->recoveries->timeouts > timeouts)
+		aimd_lost(&w->aimd);
+	for (int i = 0; i < count; i++) {
+		struct pooling_header *header = pooling_header_at(&w->common, e->queue[i]);
+
+		header->oldest = htobe32(tag_of(w, w->oldest));
+		if (w->positions[e->queue[i]].pending.attempt)
+			header->flags |= POOLING_RESEND;
 	}
-	w->recovery.deadline_ns = INT64_MAX;
-	if (w->recovery.in_flight) {
-		if (recovery_gives_up(&w->recovery, w->recovery.progress_ns, now_ns))
-			return -ETIMEDOUT;
-		send_again(w, now_ns);
-	}
-	for (uint32_t i = 0; i < c->queued; i++)
-		pooling_header_at(c, c->queue[i])->oldest = htobe32(tag_of(w, w->oldest));
-	count = (int)c->queued;
-	c->queued = 0;
 	return count;
 }
 
+/* Gives a window one answer, for the test that compares it with hosts/aimd.py. */
 void pooling_aimd(struct aimd *a, int marked, int lost)
 {
 	if (lost)
 		aimd_lost(a);
 	else
 		aimd_answered(a, marked);
-}
-
-uint32_t pooling_worker_layout(void)
-{
-	return (uint32_t)(sizeof(struct pooling_worker) << 16 | sizeof(struct pooling_position));
 }

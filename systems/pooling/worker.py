@@ -1,34 +1,28 @@
 """A worker whose chunks share the slots of switches with other jobs, as a state machine
 (hosts/endpoint.py; README.md).
 
-C code processes the packets (worker.c). This module allocates the memory (NumPy arrays), starts and
-ends rounds, and writes the error messages. Times are integers, nanoseconds of any monotonic clock.
+C code processes the packets (worker.c, state.py). This module allocates the memory (NumPy arrays),
+starts and ends rounds, and writes the error messages. Times are integers, nanoseconds of any
+monotonic clock.
 """
 
 from __future__ import annotations
-
-import ctypes
-import errno
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import shared
 from agglab.hosts.agreement import PLAIN, Agreement, disagreement
-from agglab.hosts.endpoint import Address, Inbox, Repeat
-from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
-from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
+from agglab.hosts.endpoint import Address, Repeat
+from agglab.hosts.errors import RoundTimeout, ShapeMismatch, check_range
+from agglab.hosts.native_endpoint import NativeWorker
+from agglab.hosts.native_structures import AimdState
+from agglab.hosts.recovery import Recovery, Timing
 from agglab.hosts.wire import AGGREGATOR
 from agglab.systems.pooling import wire
 from agglab.systems.pooling.hashed_slots import hashed_slots
-from agglab.systems.pooling.job import (
-    LIBRARY,
-    Common,
-    PoolingJob,
-    common_of,
-    outbox_of,
-)
+from agglab.systems.pooling.job import PoolingJob, common_of
+from agglab.systems.pooling.state import LIBRARY, POSITION, Worker
 
 WINDOW_LEAST = 4
 """The number of packets that may always be in flight. With fewer, no later results would show that
@@ -41,41 +35,6 @@ OWN_COUNTERS = {
 }
 """The counters that this system's workers have besides `shared.COUNTERS`."""
 
-POSITION = np.dtype([*PENDING, ("chunk", "u4"), ("floats", "u4")])
-"""`struct pooling_position` of pooling.h."""
-
-
-class Aimd(ctypes.Structure):
-    """The ctypes equivalent of `struct aimd` in native/aimd.h."""
-
-    _fields_ = [
-        (name, ctypes.c_uint32)
-        for name in ("window", "least", "most", "left", "marked", "knows", "halved")
-    ]
-
-
-class _Worker(ctypes.Structure):
-    """The ctypes equivalent of `struct pooling_worker` in pooling.h."""
-
-    _anonymous_ = ("common", "recovery")
-    _fields_ = [
-        ("common", Common),
-        ("recovery", Recovery),
-        *[(name, ctypes.c_void_p) for name in ("positions", "slots", "values", "out", "sums")],
-        ("elements", ctypes.c_uint64),
-        *[
-            (name, ctypes.c_uint32)
-            for name in (
-                *("is_float", "chunks", "chunks_done", "first_tag", "oldest", "next", "digest"),
-                "begun",
-            )
-        ],
-        ("scale_log2", ctypes.c_int32),
-        *[(name, ctypes.c_uint32) for name in ("value_bits", "priority", "slot_count")],
-        ("aimd", Aimd),
-        *[(name, ctypes.c_uint64) for name in ("marked", "overflown", "again_answered")],
-    ]
-
 
 def chunks_of_round(elements: int, lanes: int) -> int:
     """Returns the number of chunks that each worker sends in a round. It is at least one, so that
@@ -83,11 +42,10 @@ def chunks_of_round(elements: int, lanes: int) -> int:
     return max(1, -(-elements // lanes))
 
 
-class PoolingWorker:
+class PoolingWorker(NativeWorker):
     """The state machine of one worker. The tags continue from round to round."""
 
-    listens = False
-    """False, because a server answers only what a worker has asked."""
+    COUNTERS = (*shared.COUNTERS, *OWN_COUNTERS)
 
     def __init__(
         self,
@@ -101,32 +59,27 @@ class PoolingWorker:
         link may be busy with contributions that workers send again."""
         check_range("rank", rank, 0, job.workers - 1)
         self.job, self.rank, self.timing = job, rank, timing
-        self.peers = (aggregator,)
-        self.longest_bytes = wire.datagram_bytes(job.lanes)
-        self._native = LIBRARY.load()
-        _check_layout(self._native)
         self._next_tag = self._rounds = 0
         self.agreement = PLAIN
-        self.outbox = outbox_of(job, job.window)
+        longest_bytes = wire.datagram_bytes(job.lanes)
         self._positions: NDArray[np.void] = np.zeros(job.window, POSITION)
-        self._queue: NDArray[np.uint32] = np.zeros(2 * job.window, np.uint32)
         self._slots = hashed_slots(job.job, job.window, job.first_slot, job.slots)
-        self._values: NDArray = np.zeros(0, np.int32)
-        self._out: NDArray = self._values
-        self._sums: NDArray[np.int32] | None = None
+        self._out: NDArray = np.zeros(0, np.int32)
         least = min(WINDOW_LEAST, job.window) if job.congestion_control else job.window
-        self._state = _Worker(
-            common=common_of(job, self.outbox, self._queue),
-            recovery=Recovery.of(timing, repair_ns),
-            positions=self._positions.ctypes.data,
-            slots=self._slots.ctypes.data,
+        state = Worker(
+            **common_of(job),
+            positions=self._positions,
+            slots=self._slots,
             scale_log2=job.scale_log2,
             value_bits=job.value_bits,
             priority=job.priority,
             slot_count=self._slots.size,
-            aimd=Aimd(window=job.window, least=least, most=job.window, left=job.window),
+            aimd=AimdState(window=job.window, least=least, most=job.window, left=job.window),
         )
-        self._address = ctypes.addressof(self._state)
+        outbox, rows = shared.outbox_of(job.window, longest_bytes), 2 * job.window
+        native, peers = LIBRARY.load(), (aggregator,)
+        super().__init__(state, native, "pooling_worker", peers, outbox, longest_bytes, rows)
+        self.wait_for_answers([Recovery.of(timing, repair_ns)], self._positions, wire.HEADER)
 
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
@@ -136,83 +89,24 @@ class PoolingWorker:
         assert self.done, "a round is under way"
         shared.check_arrays(values, out)
         assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
-        job, state = self.job, self._state
+        job, state = self.job, self.state
         chunks = chunks_of_round(values.size, job.lanes)
         if self._next_tag + chunks >= 2**31:
             raise ValueError("no tags are left in this session: its rounds had 2^31 chunks")
-        self._values, self._out, self._sums = values, out, sums
-        state.values, state.out = values.ctypes.data, out.ctypes.data
-        state.sums = None if sums is None else sums.ctypes.data
+        self._out = out
+        state.values, state.out, state.sums = values, out, sums
         state.elements, state.chunks = values.size, chunks
         state.is_float = values.dtype == np.float32
         state.digest = self._digest(self.agreement)
         state.first_tag = self._next_tag
         self._next_tag += chunks
         self._rounds += 1
-        self._native.pooling_worker_begin(self._address, now_ns)
-
-    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """See Endpoint.on_datagrams."""
-        taken: int = self._native.pooling_worker_datagrams(
-            self._address, now_ns, *inbox.payloads, inbox.count
-        )
-        return taken
-
-    def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Does what Endpoint.poll describes. Each row of the outbox belongs to one position of the
-        window."""
-        count = self._native.pooling_worker_poll(self._address, now_ns)
-        if count < 0:
-            raise self._failure(-count)
-        return self._queue[:count]
-
-    @property
-    def deadline_ns(self) -> int:
-        """See Endpoint.deadline_ns."""
-        return self._state.deadline_ns
-
-    @property
-    def done(self) -> bool:
-        """Whether all results have come, or no round has begun."""
-        return self._state.chunks_done == self._state.chunks and not self._state.disagreed
-
-    @property
-    def chunks(self) -> int:
-        """The number of chunks of the round."""
-        return self._state.chunks
-
-    @property
-    def chunks_done(self) -> int:
-        """The number of results that have come."""
-        return self._state.chunks_done
-
-    @property
-    def recoveries(self) -> Sequence[Recovery]:
-        """The `Recovery` objects, from which hosts/recording.py reads round trips and latencies."""
-        return (self._state.recovery,)
-
-    @property
-    def in_flight(self) -> int:
-        """The number of contributions that wait for their result."""
-        return self._state.in_flight
+        self._begin(self._address, now_ns)
 
     @property
     def congestion_window(self) -> int:
         """The largest number of contributions that may wait for their results."""
-        return self._state.aimd.window
-
-    @property
-    def counters(self) -> dict[str, int]:
-        """The counters by name (`shared.COUNTERS`, `OWN_COUNTERS`); they count from the creation of
-        the worker."""
-        counts = {name: getattr(self._state, name) for name in shared.COUNTERS}
-        marked, overflown = self._state.marked, self._state.overflown
-        return {
-            **counts,
-            "halved": self._state.aimd.halved,
-            "marked": marked,
-            "overflown": overflown,
-        }
+        return self.state.aimd.window
 
     def repeats(self, row: int) -> Repeat | None:
         """Returns the slot and tag of the contribution in row `row` if it is sent again. Returns
@@ -232,7 +126,7 @@ class PoolingWorker:
         return [[*self._where(chunk), again] for chunk, again in pairs[:most]]
 
     def _where(self, chunk: int) -> list[int]:
-        tag = self._state.first_tag + chunk
+        tag = self.state.first_tag + chunk
         return [chunk, self._slot_of(tag), tag]
 
     def _slot_of(self, tag: int) -> int:
@@ -245,29 +139,27 @@ class PoolingWorker:
         shared.check_finite(self._out, self.job.job)
 
     def _digest(self, agreement: Agreement) -> int:
-        return self.job.digest(self._state.elements, bool(self._state.is_float), agreement)
+        return self.job.digest(self.state.elements, bool(self.state.is_float), agreement)
 
-    def _failure(self, error: int) -> AllReduceError:
-        job, state = self.job, self._state
-        if error == errno.EPROTO:
-            also, another = disagreement(self.agreement, self._digest, state.other_digest)
-            dtype = "float32" if state.is_float else "int32"
-            return ShapeMismatch(
-                f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
-                f"{dtype} elements with workers {job.workers}, lanes {job.lanes}, window "
-                f"{job.window}{also} (digest {state.digest:08x}), another {another} (digest "
-                f"{state.other_digest:08x}); all of a job have to reduce alike"
-            )
-        assert error == errno.ETIMEDOUT
-        ranges = shared.runs([chunk for chunk, *_ in self.waiting(job.window)])
+    def _count(self, name: str) -> int:
+        """See NativeEndpoint.counters. The window has a field `marked`, too."""
+        return self.state.aimd.halved if name == "halved" else super()._count(name)
+
+    def mismatch(self) -> ShapeMismatch:
+        job, state = self.job, self.state
+        also, another = disagreement(self.agreement, self._digest, state.other_digest)
+        dtype = "float32" if state.is_float else "int32"
+        return ShapeMismatch(
+            f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
+            f"{dtype} elements with workers {job.workers}, lanes {job.lanes}, window "
+            f"{job.window}{also} (digest {state.digest:08x}), another {another} (digest "
+            f"{state.other_digest:08x}); all of a job have to reduce alike"
+        )
+
+    def timeout(self) -> RoundTimeout:
+        ranges = shared.runs([chunk for chunk, *_ in self.waiting(self.job.window)])
         return RoundTimeout(
-            f"no result for chunks {shared.words(ranges)} of job {job.job} after "
+            f"no result for chunks {shared.words(ranges)} of job {self.job.job} after "
             f"{self.timing.give_up_ns / 1e9:g} s",
             ranges,
         )
-
-
-def _check_layout(native: ctypes.CDLL) -> None:
-    expected = ctypes.sizeof(_Worker) << 16 | POSITION.itemsize
-    assert native.pooling_worker_layout() == expected, "pooling.h and worker.py differ"
-    check_layout()

@@ -9,7 +9,8 @@ from __future__ import annotations
 from agglab.hosts import shared
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
-from agglab.systems.ps.agents import LIBRARY, PsServer, PsWorker, ServerJob, WorkerJob
+from agglab.systems.ps.agents import PsServer, PsWorker, ServerJob, WorkerJob
+from agglab.systems.ps.state import LIBRARY
 
 build = LIBRARY.build
 

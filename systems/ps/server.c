@@ -32,29 +32,29 @@ enum { WANTED = 1, ON_QUEUE = 2, AGAIN = 4 }; /* bits of `asked` */
 static void ask(struct ps_server *s, uint32_t row)
 {
 	if (!(s->asked[row] & ON_QUEUE))
-		s->common.queue[s->common.queued++] = row;
+		endpoint_queue(&s->common.endpoint, row);
 	s->asked[row] = WANTED | ON_QUEUE;
 }
 
-/* Returns how many chunks of the round belong to this server. */
-static uint32_t own_chunks(const struct ps_server *s, uint32_t chunks)
+/* Whether all chunks of the round that belong to this server are summed. */
+static int complete_round(const struct ps_server *s)
 {
-	return (chunks - s->index + s->common.servers - 1) / s->common.servers;
+	return s->common.endpoint.chunks_done == s->common.endpoint.chunks;
 }
 
 static void tell(struct ps_server *s, uint32_t rank)
 {
-	struct ps_header header = ps_header_of(&s->common, PS_MISMATCH, s->round, s->digest);
+	struct ps_header header = ps_header_of(&s->common, PS_MISMATCH);
 
-	header.chunks = htobe32(s->other_digest);
-	memcpy(ps_row(&s->common, tell_row(s, rank)), &header, sizeof(header));
+	header.chunks = htobe32(s->common.other_digest);
+	memcpy(endpoint_row(&s->common.endpoint, tell_row(s, rank)), &header, sizeof(header));
 	ask(s, tell_row(s, rank));
 }
 
 static void disagree(struct ps_server *s, uint32_t other)
 {
-	s->disagreed = 1;
-	s->other_digest = other;
+	s->common.disagreed = 1;
+	s->common.other_digest = other;
 	for (uint32_t rank = 0; rank < s->common.workers; rank++)
 		tell(s, rank);
 }
@@ -70,7 +70,7 @@ static void sum_values(struct ps_server *s, uint32_t slot)
 
 		if (!rank) {
 			memcpy(sum, values, lanes * sizeof(*sum));
-		} else if (s->is_float) {
+		} else if (s->common.is_float) {
 			for (uint32_t i = 0; i < lanes; i++) {
 				float total, value;
 
@@ -91,35 +91,35 @@ static void sum_values(struct ps_server *s, uint32_t slot)
 /* Turns all workers' rows into the result. */
 static void complete(struct ps_server *s, uint32_t slot, uint8_t attempt)
 {
-	struct ps_header header = ps_header_of(&s->common, PS_RESULT, s->round, s->digest);
+	struct ps_header header = ps_header_of(&s->common, PS_RESULT);
 
 	header.attempt = attempt;
 	header.chunk = htobe32(s->slot[slot].chunk);
-	header.chunks = htobe32(s->chunks);
+	header.chunks = htobe32(s->round_chunks);
 	sum_values(s, slot);
 	for (uint32_t rank = 0; rank < s->common.workers; rank++) {
 		uint32_t row = row_of(s, slot, rank);
 
-		memcpy(ps_row(&s->common, row), &header, sizeof(header));
+		memcpy(endpoint_row(&s->common.endpoint, row), &header, sizeof(header));
 		memcpy(ps_values(&s->common, row), s->sum, s->common.lanes * sizeof(*s->sum));
 		ask(s, row);
 	}
 	memset(present_of(s, slot), 0, s->bitmap_words * sizeof(*s->present));
-	s->summed++;
+	s->common.endpoint.chunks_done++;
 	s->summed_ever++;
 }
 
 static void answer_again(struct ps_server *s, uint32_t slot, uint32_t rank, const struct ps_header *header)
 {
 	uint32_t row = row_of(s, slot, rank);
-	struct ps_header *result = (struct ps_header *)ps_row(&s->common, row);
+	struct ps_header *result = (struct ps_header *)endpoint_row(&s->common.endpoint, row);
 
 	if (result->digest != header->digest) {
-		s->common.malformed++;
+		s->common.endpoint.malformed++;
 		return;
 	}
 	result->attempt = header->attempt;
-	s->common.duplicates++;
+	s->common.endpoint.duplicates++;
 	if (!(s->asked[row] & WANTED)) {
 		ask(s, row);
 		s->asked[row] |= AGAIN;
@@ -145,7 +145,7 @@ static void begin_chunk(struct ps_server *s, struct ps_slot *slot, uint32_t chun
 	slot->previous_round = slot->round;
 	slot->previous_used = slot->used;
 	slot->chunk = chunk;
-	slot->round = (uint16_t)s->round;
+	slot->round = (uint16_t)s->common.round;
 	slot->used = 1;
 	slot->missing = s->common.workers;
 }
@@ -158,7 +158,7 @@ static int is_chunk(uint8_t used, uint16_t slots_round, uint32_t slots_chunk, ui
 /* Returns the slot's next chunk in this round. */
 static uint64_t next_chunk(const struct ps_server *s, const struct ps_slot *slot, uint32_t first)
 {
-	return slot->used && slot->round == (uint16_t)s->round ? (uint64_t)slot->chunk + s->common.window : first;
+	return slot->used && slot->round == (uint16_t)s->common.round ? (uint64_t)slot->chunk + s->common.window : first;
 }
 
 /* Takes a push of this round or the one before, whose numbers have been checked. Returns whether it was awaited. */
@@ -174,18 +174,18 @@ static int take_push(struct ps_server *s, const struct ps_header *header, const 
 			return 0;
 		}
 		if (is_present(s, index, rank)) {
-			s->common.duplicates++;
+			s->common.endpoint.duplicates++;
 			return 0;
 		}
 	} else if (slot->missing && !is_present(s, index, rank) &&
 		   is_chunk(slot->previous_used, slot->previous_round, slot->previous_chunk, round, chunk)) {
 		answer_again(s, index, rank, header);
 		return 0;
-	} else if (round != (uint16_t)s->round || chunk < next_chunk(s, slot, first)) {
-		s->common.late++;
+	} else if (round != (uint16_t)s->common.round || chunk < next_chunk(s, slot, first)) {
+		s->common.endpoint.late++;
 		return 0;
 	} else if (slot->missing || chunk > next_chunk(s, slot, first)) {
-		s->common.malformed++;
+		s->common.endpoint.malformed++;
 		return 0;
 	} else {
 		begin_chunk(s, slot, chunk);
@@ -199,12 +199,13 @@ static int take_push(struct ps_server *s, const struct ps_header *header, const 
 /* Begins a round. Its first packet does so once the round before is complete. */
 static void begin_round(struct ps_server *s, const struct ps_header *header)
 {
-	s->begun = 1;
-	s->round = be16toh(header->round);
-	s->digest = be32toh(header->digest);
-	s->is_float = header->kind == PS_PUSH_FLOAT32;
-	s->chunks = be32toh(header->chunks);
-	s->summed = 0;
+	s->common.begun = 1;
+	s->common.round = be16toh(header->round);
+	s->common.digest = be32toh(header->digest);
+	s->common.is_float = header->kind == PS_PUSH_FLOAT32;
+	s->round_chunks = be32toh(header->chunks);
+	s->common.endpoint.chunks = (s->round_chunks - s->index + s->common.servers - 1) / s->common.servers;
+	s->common.endpoint.chunks_done = 0;
 }
 
 static int well_formed(const struct ps_server *s, const struct ps_header *header, uint32_t length)
@@ -222,21 +223,21 @@ static int from_elsewhere(const struct ps_server *s, const struct ps_header *hea
 {
 	uint32_t digest = be32toh(header->digest);
 
-	return digest != s->own_digest && (!s->begun || digest != s->digest);
+	return digest != s->own_digest && (!s->common.begun || digest != s->common.digest);
 }
 
 /* Returns whether the push belongs to a round in which it can be summed or answered. If not, counts it. */
 static int of_known_round(struct ps_server *s, const struct ps_header *header, uint32_t length)
 {
-	int ahead = ps_ahead(header, s->round), legal = well_formed(s, header, length);
+	int ahead = ps_ahead(&s->common, header), legal = well_formed(s, header, length);
 
-	if (ahead < -1 || (ahead == 0 && !s->begun)) {
-		s->common.late++;
+	if (ahead < -1 || (ahead == 0 && !s->common.begun)) {
+		s->common.endpoint.late++;
 		return 0;
 	}
-	if (ahead > 1 || (ahead < 0 && !legal) || (ahead == 1 && s->begun && s->summed < own_chunks(s, s->chunks)) ||
+	if (ahead > 1 || (ahead < 0 && !legal) || (ahead == 1 && !complete_round(s)) ||
 	    (ahead == 1 && !legal && !from_elsewhere(s, header))) {
-		s->common.malformed++;
+		s->common.endpoint.malformed++;
 		return 0;
 	}
 	if (ahead == 1) {
@@ -248,30 +249,32 @@ static int of_known_round(struct ps_server *s, const struct ps_header *header, u
 	}
 	if (ahead < 0)
 		return 1;
-	if (be32toh(header->digest) != s->digest) {
-		if (s->summed == own_chunks(s, s->chunks))
-			s->common.malformed++; /* all workers had the same shape */
+	if (be32toh(header->digest) != s->common.digest) {
+		if (complete_round(s))
+			s->common.endpoint.malformed++; /* all workers had the same shape */
 		else
 			disagree(s, be32toh(header->digest));
 		return 0;
 	}
-	if (!legal || be32toh(header->chunks) != s->chunks ||
-	    (header->kind == PS_PUSH_FLOAT32) != (s->is_float != 0)) {
-		s->common.malformed++;
+	if (!legal || be32toh(header->chunks) != s->round_chunks ||
+	    (header->kind == PS_PUSH_FLOAT32) != (s->common.is_float != 0)) {
+		s->common.endpoint.malformed++;
 		return 0;
 	}
 	return 1;
 }
 
 /* Takes a datagram. Returns whether it was awaited. */
-static int take(struct ps_server *s, const uint8_t *datagram, uint32_t length, uint32_t rank)
+static int take(struct endpoint *e, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t rank)
 {
+	struct ps_server *s = (struct ps_server *)e;
 	struct ps_header header;
 
+	(void)now_ns;
 	memcpy(&header, datagram, sizeof(header));
 	if (!ps_ours(&s->common, &header, length, PS_PUSH_INT32, PS_PUSH_FLOAT32))
 		return 0;
-	if (s->disagreed && ps_ahead(&header, s->round) == 0) {
+	if (s->common.disagreed && ps_ahead(&s->common, &header) == 0) {
 		/* A worker in the round before still gets its results. It learns of the disagreement when it begins
 		 * this one. */
 		tell(s, rank);
@@ -282,40 +285,29 @@ static int take(struct ps_server *s, const uint8_t *datagram, uint32_t length, u
 	return take_push(s, &header, datagram, rank);
 }
 
-uint32_t ps_server_datagrams(struct ps_server *s, const uint8_t *rows, uint64_t row_bytes, const uint32_t *lengths,
-			     const uint32_t *peers, uint32_t count)
+uint32_t ps_server_take(struct endpoint *e, int64_t now_ns, const struct rows *rows)
 {
-	uint32_t awaited = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		ps_count_received(&s->common, lengths[i]);
-		awaited += (uint32_t)take(s, rows + i * row_bytes, lengths[i], peers[i]);
-	}
-	return awaited;
+	return endpoint_take(e, now_ns, rows, take);
 }
 
 /* Fills the queue. Rows that took new values meanwhile are not sent. */
-int ps_server_poll(struct ps_server *s)
+int ps_server_poll(struct endpoint *e, int64_t now_ns)
 {
-	struct ps_common *c = &s->common;
+	struct ps_server *s = (struct ps_server *)e;
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < c->queued; i++) {
-		uint32_t row = c->queue[i];
+	(void)now_ns;
+	for (uint32_t i = 0; i < e->queued; i++) {
+		uint32_t row = e->queue[i];
 		uint8_t asked = s->asked[row];
 
 		s->asked[row] = 0;
 		if (!(asked & WANTED))
 			continue;
 		s->answered_again += !!(asked & AGAIN);
-		ps_count_sent(c, row);
-		c->queue[count++] = row;
+		endpoint_count_sent(e, row);
+		e->queue[count++] = row;
 	}
-	c->queued = 0;
+	e->queued = 0;
 	return (int)count;
-}
-
-uint32_t ps_server_layout(void)
-{
-	return (uint32_t)(sizeof(struct ps_server) << 16 | sizeof(struct ps_slot));
 }

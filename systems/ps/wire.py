@@ -65,7 +65,6 @@ def c_header() -> str:
         "PS_VERSION": VERSION,
         **{f"PS_{kind.name}": kind.value for kind in Kind},
         "PS_HEADER_BYTES": HEADER_BYTES,
-        "PS_LOWER_HEADER_BYTES": LOWER_HEADER_BYTES,
     }
     struct = formats.c_struct("ps_header", HEADER)
     return formats.c_header("systems/ps/wire.py", "AGGLAB_PS_WIRE_H", constants, struct)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from agglab.hosts import shared
 from agglab.hosts.part import Part
-from agglab.systems.ring.worker import LIBRARY, RingJob, RingWorker
+from agglab.systems.ring.state import LIBRARY
+from agglab.systems.ring.worker import RingJob, RingWorker
 
 build = LIBRARY.build
 

@@ -1,10 +1,12 @@
-/* One worker of a ring, packet by packet: README.md. */
+/* One worker of a ring, packet by packet: README.md. Its state is declared in state.py. */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 
+#include "endpoint.h"
 #include "quantise.h"
-#include "ring.h"
+#include "ring_wire.h"
+#include "state.h"
 
 #define NOT_LAID_OUT UINT32_MAX
 #define MAX_DELAY UINT8_MAX
@@ -12,15 +14,10 @@
 #define TELLINGS 8
 
 /* The rows after those of data. */
-enum rows { ACKNOWLEDGEMENT_ROW, PREVIOUS_ROW, TELL_ROW };
+enum own_rows { ACKNOWLEDGEMENT_ROW, PREVIOUS_ROW, TELL_ROW };
 
 /* Whether an incoming packet is of this round, counted modulo 2^16. */
 enum { ROUND_BEFORE = -1, THIS_ROUND, NEXT_ROUND };
-
-static uint8_t *row_of(const struct ring *r, uint32_t row)
-{
-	return r->frames + (uint64_t)row * r->row_bytes;
-}
 
 static uint32_t data_bytes(const struct ring *r)
 {
@@ -29,7 +26,9 @@ static uint32_t data_bytes(const struct ring *r)
 
 static int complete(const struct ring *r)
 {
-	return r->taken_count == r->total && r->acknowledged_below == r->total;
+	const struct endpoint *e = &r->endpoint;
+
+	return e->chunks_done == e->chunks && r->acknowledged_below == e->chunks;
 }
 
 static int is_taken(const struct ring *r, uint32_t sequence)
@@ -51,7 +50,7 @@ static uint64_t segment_start(const struct ring *r, uint32_t segment)
 /* Returns chunk `chunk` of the segment that worker `rank` sends in step `step`. */
 static struct span span_of(const struct ring *r, uint32_t rank, uint32_t sequence)
 {
-	uint32_t step = sequence / r->chunks, chunk = sequence % r->chunks;
+	uint32_t step = sequence / r->segment_chunks, chunk = sequence % r->segment_chunks;
 	uint32_t segment = (uint32_t)(((uint64_t)rank + 2 * (uint64_t)r->workers - step) % r->workers);
 	uint64_t first = segment_start(r, segment) + (uint64_t)chunk * r->lanes;
 	uint64_t end = segment_start(r, segment + 1);
@@ -78,17 +77,16 @@ static void prepare(struct ring *r, uint32_t sequence)
 	uint32_t row = sequence % r->window;
 	struct ring_header header = header_of(r, RING_DATA);
 	struct span span = span_of(r, r->rank, sequence);
-	const uint32_t *source = (sequence < r->chunks ? r->values : r->out) + span.first;
-	uint32_t *restrict payload = (uint32_t *)(row_of(r, row) + RING_HEADER_BYTES);
+	const uint32_t *source = (sequence < r->segment_chunks ? r->values : r->out) + span.first;
+	uint32_t *restrict payload = (uint32_t *)(endpoint_row(&r->endpoint, row) + RING_HEADER_BYTES);
 
 	header.sequence = htobe32(sequence);
-	memcpy(row_of(r, row), &header, sizeof(header));
+	memcpy(endpoint_row(&r->endpoint, row), &header, sizeof(header));
 	for (uint64_t i = 0; i < span.count; i++)
 		payload[i] = wire_order(source[i]);
 	memset(payload + span.count, 0, (r->lanes - span.count) * sizeof(*payload));
 	r->packets[row].sequence = sequence;
-	recovery_prepare(&r->recovery, &r->packets[row].pending);
-	r->queue[r->queued++] = row;
+	endpoint_prepare(&r->endpoint, row);
 }
 
 /* Returns the first packet that the window does not admit. */
@@ -96,14 +94,14 @@ static uint32_t window_end(const struct ring *r)
 {
 	uint64_t end = (uint64_t)r->acknowledged_below + r->window;
 
-	return end < r->total ? (uint32_t)end : r->total;
+	return end < r->endpoint.chunks ? (uint32_t)end : r->endpoint.chunks;
 }
 
 /* Lays out the packets whose values are here: packet k passes on what came in packet k - chunks. */
 static void prepare_ready(struct ring *r, uint32_t first, uint32_t end)
 {
 	for (uint32_t k = first; k < end; k++)
-		if (k < r->chunks || is_taken(r, k - r->chunks))
+		if (k < r->segment_chunks || is_taken(r, k - r->segment_chunks))
 			prepare(r, k);
 }
 
@@ -118,7 +116,7 @@ static void disagree(struct ring *r, uint32_t digest, uint32_t differs, int64_t 
 	r->to_tell = 1u << r->next | 1u << r->previous;
 	r->tellings_left = TELLINGS;
 	r->tell_ns = now_ns;
-	r->queued = 0;
+	r->endpoint.queued = 0;
 }
 
 /* Takes a packet's values: a step of reduce-scatter adds them, a step of all-gather replaces. */
@@ -129,7 +127,7 @@ static void take_values(struct ring *r, uint32_t sequence, const uint8_t *datagr
 	const uint32_t *values = r->values + span.first;
 	uint32_t *out = r->out + span.first;
 
-	if (sequence / r->chunks >= r->workers - 1) {
+	if (sequence / r->segment_chunks >= r->workers - 1) {
 		for (uint64_t i = 0; i < span.count; i++)
 			out[i] = wire_order(payload[i]);
 	} else if (r->is_float) {
@@ -151,7 +149,7 @@ static void take_values(struct ring *r, uint32_t sequence, const uint8_t *datagr
 static void mark_taken(struct ring *r, uint32_t sequence)
 {
 	r->taken[sequence / 64] |= (uint64_t)1 << sequence % 64;
-	r->taken_count++;
+	r->endpoint.chunks_done++;
 	if (sequence >= r->highest_taken)
 		r->highest_taken = sequence + 1;
 	while (r->taken_below < r->highest_taken && is_taken(r, r->taken_below))
@@ -170,7 +168,7 @@ static void owe(struct ring *r, uint32_t sequence, uint8_t attempt, uint32_t exp
 {
 	if (!r->owed++)
 		r->owed_since_ns = now_ns;
-	if (sequence > expected || attempt || r->taken_count == r->total)
+	if (sequence > expected || attempt || r->endpoint.chunks_done == r->endpoint.chunks)
 		r->owed_at_once = 1;
 	note_echo(r, sequence, attempt, now_ns);
 }
@@ -178,7 +176,7 @@ static void owe(struct ring *r, uint32_t sequence, uint8_t attempt, uint32_t exp
 /* Takes a packet that is here already: its acknowledgement was lost or is on its way. */
 static void take_duplicate(struct ring *r, uint32_t sequence, uint8_t attempt, int64_t now_ns)
 {
-	r->duplicates++;
+	r->endpoint.duplicates++;
 	r->owed_at_once = 1;
 	note_echo(r, sequence, attempt, now_ns);
 }
@@ -189,9 +187,9 @@ static int take_data(struct ring *r, const struct ring_header *header, const uin
 {
 	uint32_t sequence = be32toh(header->sequence), expected = r->highest_taken;
 
-	if (length != data_bytes(r) || sequence >= r->total ||
+	if (length != data_bytes(r) || sequence >= r->endpoint.chunks ||
 	    (sequence >= r->taken_below && sequence - r->taken_below >= r->window)) {
-		r->malformed++;
+		r->endpoint.malformed++;
 		return 0;
 	}
 	if (is_taken(r, sequence)) {
@@ -202,9 +200,14 @@ static int take_data(struct ring *r, const struct ring_header *header, const uin
 	mark_taken(r, sequence);
 	owe(r, sequence, header->attempt, expected, now_ns);
 	r->heard_ns = now_ns;
-	if (sequence + r->chunks < window_end(r))
-		prepare(r, sequence + r->chunks);
+	if (sequence + r->segment_chunks < window_end(r))
+		prepare(r, sequence + r->segment_chunks);
 	return 1;
+}
+
+static uint8_t *early_row(const struct ring *r, uint32_t sequence)
+{
+	return r->early + sequence * r->endpoint.outbox.frame_stride;
 }
 
 /* Keeps the next round's first packets until it begins. */
@@ -213,11 +216,11 @@ static void keep_early(struct ring *r, const struct ring_header *header, const u
 	uint32_t sequence = be32toh(header->sequence);
 
 	if (length != data_bytes(r) || sequence >= r->window) {
-		r->malformed++;
+		r->endpoint.malformed++;
 	} else if (r->early_set[sequence]) {
-		r->duplicates++;
+		r->endpoint.duplicates++;
 	} else {
-		memcpy(r->early + (uint64_t)sequence * r->row_bytes, datagram, length);
+		memcpy(early_row(r, sequence), datagram, length);
 		r->early_set[sequence] = 1;
 		r->early_packets++;
 	}
@@ -226,11 +229,11 @@ static void keep_early(struct ring *r, const struct ring_header *header, const u
 /* A peer that is still in the round before lacks only acknowledgements: otherwise this round could not have begun. */
 static void answer_previous(struct ring *r, const struct ring_header *header, uint32_t length)
 {
-	if (length == data_bytes(r) && be32toh(header->digest) == r->previous_digest && be32toh(header->sequence) < r->previous_total) {
-		r->duplicates++;
+	if (length == data_bytes(r) && be32toh(header->digest) == r->previous_digest && be32toh(header->sequence) < r->previous_packets) {
+		r->endpoint.duplicates++;
 		r->owed_previous = 1;
 	} else {
-		r->late++;
+		r->endpoint.late++;
 	}
 }
 
@@ -288,7 +291,7 @@ static uint32_t acknowledge(struct ring *r, uint32_t sequence, struct echo *echo
 		return 0;
 	if (sequence == echo->sequence)
 		attempt = echo->attempt;
-	rtt_ns = recovery_answered(&r->recovery, p, attempt, now_ns);
+	rtt_ns = recovery_answered(r->endpoint.recoveries, p, attempt, now_ns);
 	if (sequence == echo->sequence)
 		echo->rtt_ns = rtt_ns;
 	return 1;
@@ -330,24 +333,24 @@ static int take_acknowledgement(struct ring *r, const struct ring_header *header
 			     (int64_t)header->delay * RING_DELAY_UNIT_NS, -1 };
 
 	if ((length - RING_HEADER_BYTES) % 8 || words > (r->window + 63) / 64) {
-		r->malformed++;
+		r->endpoint.malformed++;
 		return 0;
 	}
 	if (cumulative < r->acknowledged_below) {
-		r->late++;
+		r->endpoint.late++;
 		return 0;
 	}
 	if (!credible(r, cumulative, datagram, words)) {
-		r->malformed++;
+		r->endpoint.malformed++;
 		return 0;
 	}
 	if (!acknowledge_all(r, cumulative, datagram, words, &echo, now_ns)) {
-		r->duplicates++;
+		r->endpoint.duplicates++;
 		return 0;
 	}
 	r->heard_ns = now_ns;
 	if (echo.rtt_ns >= 0)
-		recovery_sample(&r->recovery, echo.rtt_ns > echo.delay_ns ? echo.rtt_ns - echo.delay_ns : 0);
+		recovery_sample(r->endpoint.recoveries, echo.rtt_ns > echo.delay_ns ? echo.rtt_ns - echo.delay_ns : 0);
 	advance(r);
 	return 1;
 }
@@ -359,7 +362,7 @@ static void take_mismatch(struct ring *r, const struct ring_header *header, uint
 	uint32_t digest = be32toh(header->digest), differs = be32toh(header->cumulative);
 
 	if (length != RING_HEADER_BYTES || digest == differs) {
-		r->malformed++;
+		r->endpoint.malformed++;
 	} else if (ahead == NEXT_ROUND) {
 		r->early_digest = digest;
 		r->early_other = differs;
@@ -377,11 +380,11 @@ static int ours(struct ring *r, const struct ring_header *header, uint32_t lengt
 	if (length < RING_HEADER_BYTES || header->version != RING_VERSION || header->kind < RING_DATA ||
 	    header->kind > RING_MISMATCH || be16toh(header->job) != r->job || r->workers == 1 ||
 	    (header->kind != RING_MISMATCH && peer != sender) || (peer != r->next && peer != r->previous)) {
-		r->malformed++;
+		r->endpoint.malformed++;
 		return 0;
 	}
 	if (be32toh(header->session) != r->session) {
-		r->late++;
+		r->endpoint.late++;
 		return 0;
 	}
 	return 1;
@@ -392,7 +395,7 @@ static void take_other_round(struct ring *r, const struct ring_header *header, c
 			     uint32_t length, uint32_t peer, int ahead, int64_t now_ns)
 {
 	if (ahead > NEXT_ROUND || (ahead == NEXT_ROUND && header->kind == RING_ACKNOWLEDGEMENT))
-		r->malformed++;
+		r->endpoint.malformed++;
 	else if (ahead == NEXT_ROUND && header->kind == RING_MISMATCH)
 		take_mismatch(r, header, length, peer, ahead, now_ns);
 	else if (ahead == NEXT_ROUND)
@@ -400,12 +403,12 @@ static void take_other_round(struct ring *r, const struct ring_header *header, c
 	else if (ahead == ROUND_BEFORE && header->kind == RING_DATA)
 		answer_previous(r, header, length);
 	else
-		r->late++;
+		r->endpoint.late++;
 }
 
-/* Takes a datagram. Returns whether it was awaited. */
-static int take(struct ring *r, const uint8_t *datagram, uint32_t length, uint32_t peer, int64_t now_ns)
+static int take(struct endpoint *e, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t peer)
 {
+	struct ring *r = (struct ring *)e;
 	struct ring_header header;
 	int ahead;
 
@@ -417,9 +420,9 @@ static int take(struct ring *r, const uint8_t *datagram, uint32_t length, uint32
 		take_other_round(r, &header, datagram, length, peer, ahead, now_ns);
 		return 0;
 	}
-	if (r->over && (header.kind == RING_MISMATCH || be32toh(header.digest) != r->digest)) {
+	if (r->endpoint.done && (header.kind == RING_MISMATCH || be32toh(header.digest) != r->digest)) {
 		/* Workers cannot disagree about a round that is over. */
-		r->malformed++;
+		r->endpoint.malformed++;
 		return 0;
 	}
 	if (header.kind == RING_MISMATCH) {
@@ -436,7 +439,7 @@ static int take(struct ring *r, const uint8_t *datagram, uint32_t length, uint32
 		return 0;
 	}
 	if (r->failed) {
-		r->late++;
+		r->endpoint.late++;
 		return 0;
 	}
 	if (header.kind == RING_DATA)
@@ -444,17 +447,9 @@ static int take(struct ring *r, const uint8_t *datagram, uint32_t length, uint32
 	return take_acknowledgement(r, &header, datagram, length, now_ns);
 }
 
-uint32_t ring_datagrams(struct ring *r, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
-			const uint32_t *lengths, const uint32_t *peers, uint32_t count)
+uint32_t ring_take(struct endpoint *e, int64_t now_ns, const struct rows *rows)
 {
-	uint32_t awaited = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		r->received++;
-		r->bytes_received += RING_LOWER_HEADER_BYTES + lengths[i];
-		awaited += (uint32_t)take(r, rows + i * row_bytes, lengths[i], peers[i], now_ns);
-	}
-	return awaited;
+	return endpoint_take(e, now_ns, rows, take);
 }
 
 static void take_early(struct ring *r, int64_t now_ns)
@@ -463,67 +458,37 @@ static void take_early(struct ring *r, int64_t now_ns)
 		if (!r->early_set[i])
 			continue;
 		r->early_set[i] = 0;
-		take(r, r->early + (uint64_t)i * r->row_bytes, data_bytes(r), r->previous, now_ns);
+		take(&r->endpoint, now_ns, early_row(r, i), data_bytes(r), r->previous);
 	}
 }
 
+/* Begins the round whose fields are set. */
 void ring_begin(struct ring *r, int64_t now_ns)
 {
+	endpoint_begin(&r->endpoint, now_ns);
 	r->begun = 1;
-	r->over = !r->total;
-	r->taken_count = r->taken_below = r->highest_taken = 0;
-	r->acknowledged_below = 0;
-	r->queued = 0;
+	r->endpoint.done = !r->endpoint.chunks;
+	r->taken_below = r->highest_taken = r->acknowledged_below = 0;
 	r->owed = r->owed_at_once = r->owed_previous = 0;
 	r->heard_ns = now_ns;
-	recovery_begin(&r->recovery, now_ns);
 	for (uint32_t i = 0; i < r->window; i++) {
 		r->packets[i].sequence = NOT_LAID_OUT;
 		r->packets[i].pending.waiting = ANSWERED;
 	}
-	prepare_ready(r, 0, r->chunks < window_end(r) ? r->chunks : window_end(r));
+	prepare_ready(r, 0, r->segment_chunks < window_end(r) ? r->segment_chunks : window_end(r));
 	take_early(r, now_ns);
 	if (r->early_digest != r->early_other)
 		disagree(r, r->early_digest, r->early_other, now_ns);
 	r->early_other = r->early_digest;
 }
 
-static void count_sent(struct ring *r, uint32_t row)
-{
-	r->sent++;
-	r->bytes_sent += RING_LOWER_HEADER_BYTES + r->lengths[row];
-}
-
-static void send_first(struct ring *r, int64_t now_ns)
-{
-	for (uint32_t i = 0; i < r->queued; i++) {
-		recovery_send(&r->recovery, &r->packets[r->queue[i]].pending, now_ns);
-		count_sent(r, r->queue[i]);
-	}
-}
-
-static void send_again(struct ring *r, int64_t now_ns)
-{
-	uint32_t *again = r->queue + r->queued;
-	uint32_t count = recovery_repeat(&r->recovery, &r->packets->pending, sizeof(*r->packets), r->window, now_ns,
-					 again);
-
-	for (uint32_t i = 0; i < count; i++) {
-		struct ring_header *header = (struct ring_header *)row_of(r, again[i]);
-
-		header->attempt = (uint8_t)r->packets[again[i]].pending.attempt;
-		count_sent(r, again[i]);
-	}
-	r->queued += count;
-}
-
 /* Sends an acknowledgement or a MISMATCH. */
 static void send_short(struct ring *r, uint32_t row, const struct ring_header *header, uint32_t length)
 {
-	memcpy(row_of(r, row), header, sizeof(*header));
-	r->lengths[row] = length;
-	r->queue[r->queued++] = row;
-	count_sent(r, row);
+	memcpy(endpoint_row(&r->endpoint, row), header, sizeof(*header));
+	outbox_set_length(&r->endpoint.outbox, row, length);
+	endpoint_queue(&r->endpoint, row);
+	endpoint_count_sent(&r->endpoint, row);
 }
 
 static void send_acknowledgement(struct ring *r, uint32_t row, const struct ring_header *header, uint32_t words)
@@ -532,7 +497,7 @@ static void send_acknowledgement(struct ring *r, uint32_t row, const struct ring
 
 	send_short(r, row, header, length);
 	r->acknowledgements++;
-	r->acknowledgement_bytes += RING_LOWER_HEADER_BYTES + length;
+	r->acknowledgement_bytes += WIRE_LOWER_HEADER_BYTES + length;
 }
 
 /* Writes which packets from taken_below on have come. Returns how many words that takes. */
@@ -568,7 +533,7 @@ static void acknowledge_this_round(struct ring *r, int64_t now_ns)
 	header.attempt = (uint8_t)r->echo_attempt;
 	header.delay = held_back(r, now_ns);
 	header.cumulative = htobe32(r->taken_below);
-	send_acknowledgement(r, row, &header, put_bitmap(r, row_of(r, row) + RING_HEADER_BYTES));
+	send_acknowledgement(r, row, &header, put_bitmap(r, endpoint_row(&r->endpoint, row) + RING_HEADER_BYTES));
 	r->owed = r->owed_at_once = 0;
 }
 
@@ -578,15 +543,9 @@ static void acknowledge_round_before(struct ring *r)
 
 	header.round = htobe16((uint16_t)(r->round - 1));
 	header.digest = htobe32(r->previous_digest);
-	header.sequence = header.cumulative = htobe32(r->previous_total);
+	header.sequence = header.cumulative = htobe32(r->previous_packets);
 	send_acknowledgement(r, r->window + PREVIOUS_ROW, &header, 0);
 	r->owed_previous = 0;
-}
-
-static void wake_at(struct ring *r, int64_t ns)
-{
-	if (ns < r->recovery.deadline_ns)
-		r->recovery.deadline_ns = ns;
 }
 
 static void send_acknowledgements(struct ring *r, int64_t now_ns)
@@ -596,7 +555,7 @@ static void send_acknowledgements(struct ring *r, int64_t now_ns)
 	if (r->owed_at_once || r->owed >= r->acknowledge_every || (r->owed && due_ns <= now_ns))
 		acknowledge_this_round(r, now_ns);
 	if (r->owed)
-		wake_at(r, due_ns);
+		endpoint_wake_at(&r->endpoint, due_ns);
 }
 
 static void tell(struct ring *r, uint32_t peers)
@@ -621,7 +580,7 @@ static int poll_disagreed(struct ring *r, int64_t now_ns)
 		return 0;
 	}
 	if (r->tell_ns > now_ns && (r->told & all) != all) {
-		wake_at(r, r->tell_ns);
+		endpoint_wake_at(&r->endpoint, r->tell_ns);
 		return 0;
 	}
 	if (r->tellings_left < TELLINGS && (!r->tellings_left || (r->told & all) == all)) {
@@ -631,54 +590,53 @@ static int poll_disagreed(struct ring *r, int64_t now_ns)
 	}
 	tell(r, all);
 	r->tellings_left--;
-	r->tell_ns = now_ns + r->recovery.min_rto_ns;
-	wake_at(r, (r->told & all) == all ? now_ns : r->tell_ns);
+	r->tell_ns = now_ns + r->endpoint.recoveries->min_rto_ns;
+	endpoint_wake_at(&r->endpoint, (r->told & all) == all ? now_ns : r->tell_ns);
 	return 0;
 }
 
-static int poll_round(struct ring *r, int64_t now_ns)
+static int check_timers(struct ring *r, int64_t now_ns)
 {
-	if (!r->over && !complete(r)) {
-		if (recovery_gives_up(&r->recovery, r->heard_ns, now_ns)) {
-			r->failed = 1;
-			return -ETIMEDOUT;
-		}
-		if (r->recovery.in_flight)
-			send_again(r, now_ns);
+	struct recovery *recovery = r->endpoint.recoveries;
+
+	if (r->endpoint.done || complete(r))
+		return 0;
+	if (recovery_gives_up(recovery, r->heard_ns, now_ns)) {
+		r->failed = 1;
+		return -ETIMEDOUT;
 	}
+	if (recovery->in_flight)
+		endpoint_send_again(&r->endpoint, 0, now_ns);
+	endpoint_wake_at(&r->endpoint, recovery->deadline_ns);
 	return 0;
 }
 
-int ring_poll(struct ring *r, int64_t now_ns)
+/* Fills the queue with the rows to send now and sets the deadline. Returns how many, or, once, -ETIMEDOUT or -EPROTO. */
+int ring_poll(struct endpoint *e, int64_t now_ns)
 {
+	struct ring *r = (struct ring *)e;
 	int error = 0, count;
 
-	r->recovery.deadline_ns = INT64_MAX;
+	e->deadline_ns = INT64_MAX;
 	if (r->disagreed) {
 		error = poll_disagreed(r, now_ns);
 	} else if (r->failed) {
-		r->queued = 0;
+		e->queued = 0;
 	} else {
-		send_first(r, now_ns);
-		error = poll_round(r, now_ns);
+		endpoint_send_first(e, now_ns);
+		error = check_timers(r, now_ns);
 		if (!error)
 			send_acknowledgements(r, now_ns);
 	}
-	if (!error && r->begun && !r->over && !r->disagreed && !r->failed && complete(r) && !r->owed) {
+	if (!error && r->begun && !e->done && !r->disagreed && !r->failed && complete(r) && !r->owed) {
 		/* Nothing follows the packets that are sent now, so nobody has to wait for more. */
-		r->over = 1;
-		wake_at(r, now_ns);
+		e->done = 1;
+		endpoint_wake_at(e, now_ns);
 	}
 	/* This is sent in a round that has failed, too: the predecessor learns of the failure only after its previous
 	 * round. */
 	if (!error && r->owed_previous)
 		acknowledge_round_before(r);
-	count = error ? error : (int)r->queued;
-	r->queued = 0;
-	return count;
-}
-
-uint32_t ring_layout(void)
-{
-	return (uint32_t)(sizeof(struct ring) << 16 | sizeof(struct ring_packet));
+	count = endpoint_flush(e);
+	return error ? error : count;
 }

@@ -74,7 +74,6 @@ def c_header() -> str:
         **{f"RING_{kind.name}": kind.value for kind in Kind},
         "RING_HEADER_BYTES": HEADER_BYTES,
         "RING_DELAY_UNIT_NS": DELAY_UNIT_NS,
-        "RING_LOWER_HEADER_BYTES": LOWER_HEADER_BYTES,
     }
     struct = formats.c_struct("ring_header", HEADER)
     return formats.c_header("systems/ring/wire.py", "AGGLAB_RING_WIRE_H", constants, struct)

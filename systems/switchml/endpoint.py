@@ -14,7 +14,8 @@ from agglab.hosts.all_reduce import Reducer
 from agglab.hosts.driver import default_window
 from agglab.hosts.part import Hooks, Part
 from agglab.systems.switchml.fixed_point import FixedPoint
-from agglab.systems.switchml.worker import LIBRARY, Job, Worker
+from agglab.systems.switchml.state import LIBRARY
+from agglab.systems.switchml.worker import Job, Worker
 
 QUANTISES = True
 """Whether floats are summed as integers."""

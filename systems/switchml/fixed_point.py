@@ -3,10 +3,10 @@ chunk. docs/numbers.md describes them under "A scaling factor of one's own"."""
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 
 from agglab.hosts import quantise
+from agglab.hosts.native_structures import FixedPointState
 
 COUNTERS = {
     "clipped": (
@@ -18,18 +18,6 @@ COUNTERS = {
 }
 """The counters of a job that has a `FixedPoint` of its own: for each name the unit and the meaning.
 Each value is counted at most once in each counter."""
-
-
-class State(ctypes.Structure):
-    """The ctypes equivalent of `struct fixed_point` in native/quantise.h."""
-
-    _fields_ = (
-        ("noise_key", ctypes.c_uint64),
-        ("clipped", ctypes.c_uint64),
-        ("vanished", ctypes.c_uint64),
-        ("exponent", ctypes.c_uint32),
-        ("in_use", ctypes.c_uint32),
-    )
 
 
 @dataclass(frozen=True)
@@ -51,14 +39,15 @@ class FixedPoint:
         most = quantise.value_bits(workers)
         return most if self.bits is None else min(most, self.bits - 1)
 
-    def state(self, workers: int) -> State:
+    def state(self, workers: int) -> FixedPointState:
         """Returns the settings for the C code. It expects a scaling factor in another form: as the
         exponent of a chunk to which this factor belongs."""
         exponent = 0
         if self.scale_log2 is not None:
             exponent = self.value_bits(workers) + 126 - self.scale_log2
             assert 0 < exponent < quantise.EXPONENT_NOT_FINITE
-        return State(noise_key=self.noise_key or 0, exponent=exponent, in_use=self != BY_CHUNK)
+        in_use = self != BY_CHUNK
+        return FixedPointState(noise_key=self.noise_key or 0, exponent=exponent, in_use=in_use)
 
 
 BY_CHUNK = FixedPoint()

@@ -4,19 +4,11 @@
 #define AGGLAB_PRESENCE_H
 
 #include <endian.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "quantise.h"
+#include "state.h"
 #include "wire.h"
-
-struct presence {
-	uint64_t *of_chunks; /* who is in each chunk's sum; only packets of version 2 have this */
-	uint64_t partial;    /* sums that lacked a worker */
-	uint64_t absent;     /* how many workers they lacked */
-	uint64_t skipped;    /* contributions that were not sent, because the sum came first */
-	uint64_t ahead;      /* sums of chunks for which it was not yet this worker's turn */
-};
 
 static inline uint64_t presence_of(const uint8_t *datagram)
 {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-
 COUNTERS = {
     "partial": ("chunks", "whose sum some worker was missing from, because of a deadline"),
     "absent": ("contributions", "that were missing from these sums"),
@@ -21,11 +19,3 @@ COUNTERS = {
     ),
 }
 """For each name the unit and the meaning."""
-HELD = ("partial", "absent", "skipped", "ahead")
-"""The counters of `struct presence`; the others are counted by loss recovery."""
-
-
-class State(ctypes.Structure):
-    """The ctypes equivalent of `struct presence` in presence.h."""
-
-    _fields_ = (("of_chunks", ctypes.c_void_p), *[(name, ctypes.c_uint64) for name in HELD])

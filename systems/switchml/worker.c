@@ -1,12 +1,17 @@
-/* One worker whose chunks switches sum, packet by packet. Clauses are those of docs/protocol.md. */
+/* One worker whose chunks switches sum, packet by packet. Clauses are those of docs/protocol.md. The worker's state is
+ * declared in state.py. */
 #include <endian.h>
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
+#include "endpoint.h"
+#include "narrow.h"
+#include "presence.h"
 #include "quantise.h"
+#include "shapes.h"
+#include "state.h"
+#include "unawaited.h"
 #include "wire.h"
-#include "worker.h"
 
 /* The bits of an integer in a contribution of a narrow kind; 0 for other kinds. */
 static uint32_t narrow_bits(uint32_t kind)
@@ -91,7 +96,7 @@ static uint8_t own_exponent(const struct worker *w, uint64_t chunk)
 {
 	uint8_t largest;
 
-	if (chunk >= w->chunks)
+	if (chunk >= w->endpoint.chunks)
 		return 0;
 	largest = largest_exponent(values_of(w, (uint32_t)chunk), chunk_elements(w, (uint32_t)chunk));
 	return w->fixed_point.exponent && largest != EXPONENT_NOT_FINITE ? (uint8_t)w->fixed_point.exponent : largest;
@@ -157,7 +162,7 @@ static uint8_t exponent_of_slot(const struct worker *w, uint64_t chunk)
 {
 	uint8_t largest = 0;
 
-	for (; chunk < w->chunks; chunk += w->window) {
+	for (; chunk < w->endpoint.chunks; chunk += w->window) {
 		uint8_t own = own_exponent(w, chunk);
 
 		largest = own > largest ? own : largest;
@@ -192,7 +197,7 @@ static uint32_t datagram_bytes(const struct worker *w, uint32_t kind)
 static void prepare(struct worker *w, uint32_t index)
 {
 	struct slot *slot = &w->slots[index];
-	uint8_t *frame = w->frames + index * w->frame_stride;
+	uint8_t *frame = endpoint_row(&w->endpoint, index);
 	struct wire_header header = {
 		.version = (uint8_t)w->version,
 		.kind = slot->kind,
@@ -214,19 +219,18 @@ static void prepare(struct worker *w, uint32_t index)
 	else
 		put_values(w, slot, (uint32_t *)(frame + w->header_bytes));
 	slot->pending.weight = slot->kind != WIRE_OPENING;
-	recovery_prepare(&w->recovery, &slot->pending);
-	w->queue[w->queued++] = index;
+	endpoint_prepare(&w->endpoint, index);
 }
 
+/* Queues the first packet of every slot that the round uses. Slot 0 is always used, so that all workers meet there,
+ * whatever they reduce. The caller has set the round's fields. */
 void worker_begin(struct worker *w, int64_t now_ns)
 {
-	uint32_t used = w->chunks < w->window ? w->chunks : w->window;
+	uint32_t used = w->endpoint.chunks < w->window ? w->endpoint.chunks : w->window;
 
 	if (!used)
 		used = 1;
-	w->chunks_done = 0;
-	w->queued = 0;
-	recovery_begin(&w->recovery, now_ns);
+	endpoint_begin(&w->endpoint, now_ns);
 	for (uint32_t index = 0; index < used; index++) {
 		w->slots[index].chunk = index;
 		w->slots[index].kind = is_scaled(w) || may_lack(w) || index == 0 ? WIRE_OPENING : (uint8_t)w->kind;
@@ -251,7 +255,7 @@ static void take_narrow(struct worker *w, const struct slot *slot, const uint8_t
 			memcpy(kept + done, sums, some * sizeof(*sums));
 	}
 	hand_over(w, slot->chunk);
-	w->chunks_done++;
+	w->endpoint.chunks_done++;
 }
 
 static void take_values(struct worker *w, const struct slot *slot, const uint8_t *datagram)
@@ -278,7 +282,7 @@ static void take_values(struct worker *w, const struct slot *slot, const uint8_t
 	if (sums)
 		copy_in_wire_order(payload, count, (uint32_t *)sums);
 	hand_over(w, slot->chunk);
-	w->chunks_done++;
+	w->endpoint.chunks_done++;
 }
 
 /* Prepares the slot's next packet after an answer. Returns 0 if there is none. */
@@ -287,10 +291,10 @@ static int advance(struct worker *w, struct slot *slot, uint8_t exponent)
 	if (may_lack(w) && slot->kind != WIRE_OPENING)
 		exponent = w->exponents[slot->chunk];
 	if (slot->kind == WIRE_OPENING) {
-		if (!w->chunks)
+		if (!w->endpoint.chunks)
 			return 0;
 		slot->kind = (uint8_t)w->kind;
-	} else if (w->chunks - slot->chunk > w->window) {
+	} else if (w->endpoint.chunks - slot->chunk > w->window) {
 		slot->chunk += w->window;
 	} else {
 		return 0;
@@ -317,12 +321,12 @@ static uint8_t kind_of_answer(uint8_t kind)
 /* Takes a packet off the queue that has not been sent: the sum that it would contribute to is here already. */
 static void skip(struct worker *w, struct slot *slot)
 {
-	uint32_t index = (uint32_t)(slot - w->slots), kept = 0;
+	uint32_t index = (uint32_t)(slot - w->slots), *queue = w->endpoint.queue, kept = 0;
 
-	for (uint32_t i = 0; i < w->queued; i++)
-		if (w->queue[i] != index)
-			w->queue[kept++] = w->queue[i];
-	w->queued = kept;
+	for (uint32_t i = 0; i < w->endpoint.queued; i++)
+		if (queue[i] != index)
+			queue[kept++] = queue[i];
+	w->endpoint.queued = kept;
 	w->presence.skipped++;
 }
 
@@ -335,7 +339,7 @@ static struct slot *awaiting_partial(struct worker *w, const struct wire_header 
 	uint32_t count = presence_count(presence_of(datagram));
 
 	if (!count || count > w->workers || (ahead > 0 && !slot->pending.waiting)) {
-		w->unawaited.malformed++;
+		w->endpoint.malformed++;
 		return NULL;
 	}
 	if (ahead > 0) {
@@ -346,7 +350,7 @@ static struct slot *awaiting_partial(struct worker *w, const struct wire_header 
 		skip(w, slot);
 		return slot;
 	}
-	return is_awaited(&w->unawaited, &slot->pending, slot->tag, be32toh(header->tag), fits) ? slot : NULL;
+	return is_awaited(&w->endpoint, &slot->pending, slot->tag, be32toh(header->tag), fits) ? slot : NULL;
 }
 
 /* The slot that awaits this result. If there is none, counts the packet and returns NULL. */
@@ -357,107 +361,68 @@ static struct slot *awaiting(struct worker *w, const struct wire_header *header,
 	int fits;
 
 	if (!well_formed(w, header, length)) {
-		w->unawaited.malformed++;
+		w->endpoint.malformed++;
 		return NULL;
 	}
 	if (may_lack(w))
 		return awaiting_partial(w, header, datagram);
 	slot = &w->slots[be16toh(header->slot)];
 	fits = header->kind == kind_of_answer(slot->kind);
-	return is_awaited(&w->unawaited, &slot->pending, slot->tag, be32toh(header->tag), fits) ? slot : NULL;
+	return is_awaited(&w->endpoint, &slot->pending, slot->tag, be32toh(header->tag), fits) ? slot : NULL;
 }
 
-uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
-			const uint32_t *lengths, uint32_t count)
+/* Ends the wait of the slot's packet. The result names the attempt of the packet that made the switch send it. Workers
+ * notice a loss at about the same time, so it answers this worker's transmission of the same attempt. */
+static void end_wait(struct worker *w, struct slot *slot, const struct wire_header *header, int64_t now_ns)
 {
-	uint32_t awaited = 0;
-	int64_t longest_ns = -1;
-
-	for (uint32_t i = 0; i < count; i++) {
-		const uint8_t *datagram = rows + i * row_bytes;
-		struct wire_header header;
-		struct slot *slot;
-		int64_t rtt_ns;
-
-		memcpy(&header, datagram, sizeof(header));
-		w->received++;
-		w->bytes_received += WIRE_LOWER_HEADER_BYTES + lengths[i];
-		slot = awaiting(w, &header, datagram, lengths[i]);
-		if (!slot)
-			continue;
-		awaited++;
-		/* The result names the attempt of the packet that made the switch send it. Workers notice a loss at
-		 * about the same time, so it answers this worker's transmission of the same attempt. */
-		rtt_ns = slot->pending.waiting == QUEUED ?
-				 recovery_skipped(&w->recovery, &slot->pending, now_ns) :
-				 recovery_answered(&w->recovery, &slot->pending, header.attempt, now_ns);
-		longest_ns = rtt_ns > longest_ns ? rtt_ns : longest_ns;
-		if (may_lack(w) && slot->kind != WIRE_OPENING)
-			presence_take(&w->presence, slot->chunk, presence_of(datagram), w->workers);
-		if (narrow_bits(slot->kind))
-			take_narrow(w, slot, datagram + w->header_bytes);
-		else if (slot->kind != WIRE_OPENING)
-			take_values(w, slot, datagram);
-		else if (!shapes_take(&w->shapes, datagram + w->header_bytes))
-			break;
-		if (advance(w, slot, header.exponent))
-			prepare(w, (uint32_t)(slot - w->slots));
-	}
-	/* One sample per batch: results that were received together share their arrival time. */
-	if (longest_ns >= 0)
-		recovery_sample(&w->recovery, longest_ns);
-	return awaited;
+	if (slot->pending.waiting == QUEUED)
+		recovery_skipped(w->endpoint.recoveries, &slot->pending, now_ns);
+	else
+		endpoint_answered(&w->endpoint, (uint32_t)(slot - w->slots), header->attempt, now_ns);
 }
 
-static void count_sent(struct worker *w, const struct slot *slot)
+/* Takes what an awaited result brings. Returns whether the round can go on. */
+static int take_body(struct worker *w, const struct slot *slot, const uint8_t *datagram)
 {
-	w->sent++;
-	w->bytes_sent += WIRE_LOWER_HEADER_BYTES + slot->length;
+	if (may_lack(w) && slot->kind != WIRE_OPENING)
+		presence_take(&w->presence, slot->chunk, presence_of(datagram), w->workers);
+	if (narrow_bits(slot->kind))
+		take_narrow(w, slot, datagram + w->header_bytes);
+	else if (slot->kind != WIRE_OPENING)
+		take_values(w, slot, datagram);
+	else
+		return shapes_take(&w->shapes, datagram + w->header_bytes);
+	return 1;
 }
 
-static void send_first(struct worker *w, struct slot *slot, int64_t now_ns)
+/* Takes a datagram. Returns whether it was awaited. */
+static int take(struct endpoint *e, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t peer)
 {
-	recovery_send(&w->recovery, &slot->pending, now_ns);
-	count_sent(w, slot);
+	struct worker *w = (struct worker *)e;
+	struct wire_header header;
+	struct slot *slot;
+
+	(void)peer; /* there is only one */
+	if (e->error)
+		return 0;
+	memcpy(&header, datagram, sizeof(header));
+	slot = awaiting(w, &header, datagram, length);
+	if (!slot)
+		return 0;
+	end_wait(w, slot, &header, now_ns);
+	if (!take_body(w, slot, datagram))
+		e->error = EPROTO;
+	else if (advance(w, slot, header.exponent))
+		prepare(w, (uint32_t)(slot - w->slots));
+	return 1;
 }
 
-/* Queues the packets that are due to be sent again. */
-static void send_again(struct worker *w, int64_t now_ns)
+uint32_t worker_take(struct endpoint *e, int64_t now_ns, const struct rows *rows)
 {
-	uint32_t *again = w->queue + w->queued;
-	uint32_t count = recovery_repeat(&w->recovery, &w->slots->pending, sizeof(*w->slots), w->window, now_ns, again);
-
-	for (uint32_t i = 0; i < count; i++) {
-		const struct slot *slot = &w->slots[again[i]];
-		uint8_t *frame = w->frames + again[i] * w->frame_stride;
-
-		frame[offsetof(struct wire_header, attempt)] = (uint8_t)slot->pending.attempt;
-		count_sent(w, slot);
-	}
-	w->queued += count;
+	return endpoint_take_answers(e, now_ns, rows, take);
 }
 
-int worker_poll(struct worker *w, int64_t now_ns)
+int worker_poll(struct endpoint *e, int64_t now_ns)
 {
-	int count;
-
-	if (w->shapes.disagreed)
-		return -EPROTO;
-	for (uint32_t i = 0; i < w->queued; i++)
-		send_first(w, &w->slots[w->queue[i]], now_ns);
-	if (!w->recovery.in_flight) {
-		w->recovery.deadline_ns = INT64_MAX;
-	} else {
-		if (recovery_gives_up(&w->recovery, w->recovery.progress_ns, now_ns))
-			return -ETIMEDOUT;
-		send_again(w, now_ns);
-	}
-	count = (int)w->queued;
-	w->queued = 0;
-	return count;
-}
-
-uint32_t worker_layout(void)
-{
-	return (uint32_t)(sizeof(struct worker) << 16 | sizeof(struct slot));
+	return endpoint_poll(e, now_ns);
 }

@@ -9,107 +9,42 @@ sockets nor clocks.
         worker.on_datagrams(now_ns, inbox)
     worker.finish()
 
-C code processes the packets (worker.c). This module allocates the memory (NumPy arrays),
+C code processes the packets (worker.c, state.py). This module allocates the memory (NumPy arrays),
 starts and ends rounds, and writes the error messages. Times are integers, nanoseconds of any
 monotonic clock.
 """
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import library, wire
+from agglab.hosts import shared, wire
 from agglab.hosts.agreement import PLAIN
-from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.endpoint import Address, Repeat
 from agglab.hosts.errors import AllReduceError
-from agglab.hosts.library import I64, INT, U32, U64, P
-from agglab.hosts.native_endpoint import NativeEndpoint, native_endpoint
+from agglab.hosts.native_endpoint import NativeEndpoint
 from agglab.hosts.pieces import Pieces
-from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
+from agglab.hosts.recovery import Recovery, Timing
 from agglab.hosts.slot_rounds import SlotRounds
 from agglab.hosts.slots import Job
 from agglab.systems.switchml import fixed_point, presence
 from agglab.systems.switchml.fixed_point import BY_CHUNK, FixedPoint
+from agglab.systems.switchml.state import LIBRARY, SLOT, WorkerState
 
-SLOT = np.dtype(
-    [
-        *PENDING,
-        ("tag", "u4"),
-        ("chunk", "u4"),
-        ("length", "u4"),
-        ("kind", "u1"),
-        ("padding", "u1", 3),
-    ]
-)
-"""`struct slot` of worker.h."""
-
-COUNTERS = (
-    "sent",
-    "received",
-    "retransmitted",
-    "duplicates",
-    "late",
-    "malformed",
-    "timeouts",
-    "bytes_sent",
-    "bytes_received",
-)
+COUNTERS = tuple(shared.COUNTERS)
 """Names of the counters. They count packets; bytes are those of Ethernet frames without checksum.
 `timeouts` counts the retransmissions that follow a silence. The other retransmissions happen
 because results of later packets have come."""
 
-FROZEN = ("chunks_done", "in_flight", "disagreed")
+FROZEN = ("chunks_done", "done", "error")
 
 
-LIBRARY = library.SystemLibrary(
-    __file__,
-    {},
-    {
-        "worker_begin": (None, [P, I64]),
-        "worker_results": (U32, [P, I64, P, U64, P, U32]),
-        "worker_poll": (INT, [P, I64]),
-        "worker_layout": (U32, []),
-    },
-)
-
-
-class _State(ctypes.Structure):
-    """The ctypes equivalent of `struct worker` in worker.h."""
-
-    _anonymous_ = ("recovery",)
-    _fields_ = [
-        *[(name, ctypes.c_uint32) for name in ("job", "lanes", "window", "value_bits")],
-        *[(name, ctypes.c_uint32) for name in ("version", "header_bytes")],
-        ("recovery", Recovery),
-        ("fixed_point", fixed_point.State),
-        *[(name, ctypes.c_void_p) for name in ("slots", "frames", "queue")],
-        ("frame_stride", ctypes.c_uint64),
-        *[(name, ctypes.c_void_p) for name in ("values", "out", "sums", "pieces")],
-        ("exponents", ctypes.c_void_p),
-        ("elements", ctypes.c_uint64),
-        *[(name, ctypes.c_uint8 * wire.SHAPE_BYTES) for name in ("shape", "smallest", "largest")],
-        *[
-            (name, ctypes.c_uint32)
-            for name in ("disagreed", "kind", "workers", "chunks", "chunks_done", "queued")
-        ],
-        *[
-            (name, ctypes.c_uint64)
-            for name in COUNTERS
-            if name not in ("retransmitted", "timeouts")
-        ],
-        ("presence", presence.State),
-    ]
-
-
-class Worker:
+class Worker(NativeEndpoint):
     """The state machine of one worker. All rounds use the same slots, and the tags continue from
     round to round."""
 
-    listens = False
+    COUNTERS = (*COUNTERS, *fixed_point.COUNTERS, *presence.COUNTERS)
 
     def __init__(
         self,
@@ -124,9 +59,6 @@ class Worker:
             )
         self.job, self.timing = job, timing
         self.dtypes = job.dtypes
-        self.peers = (aggregator,)
-        self._native = LIBRARY.load()
-        _check_layout(self._native)
         self.slots: NDArray[np.void] = np.zeros(job.window, SLOT)
         self.slots["tag"] = (job.first_tag - 1) % 2**32
         version, header_bytes = wire.VERSION, wire.HEADER_BYTES
@@ -134,12 +66,14 @@ class Worker:
             version = wire.VERSION_WITH_PRESENCE
             header_bytes += wire.PRESENCE_BYTES
         longest_bytes = wire.longest_datagram_bytes(job.lanes) + header_bytes - wire.HEADER_BYTES
-        stride = -(-longest_bytes // 64) * 64
-        self.frames: NDArray[np.uint8] = np.zeros((job.window, stride), np.uint8)
+        # With a deadline, sums go on to arrive without this worker until all sets are in use.
+        answers = 1 if job.deadline_ns is None else job.sets
+        rows = shared.outbox_of(job.window, longest_bytes)
+        outbox = rows._replace(lengths=self.slots["length"], answers=answers)
+        self.frames = outbox.frames
         """The datagram that each slot has in flight, one in each row. Its length is
         `slots["length"]`."""
-        self._queue: NDArray[np.uint32] = np.zeros(job.window, np.uint32)
-        self._state = _State(
+        state = WorkerState(
             job=job.job,
             lanes=job.lanes,
             window=job.window,
@@ -147,20 +81,14 @@ class Worker:
             workers=job.workers,
             version=version,
             header_bytes=header_bytes,
-            recovery=Recovery.of(timing, ask_ns=job.deadline_ns or 0),
             fixed_point=floats.state(job.workers),
-            slots=self.slots.ctypes.data,
-            frames=self.frames.ctypes.data,
-            queue=self._queue.ctypes.data,
-            frame_stride=stride,
+            slots=self.slots,
         )
-        self.address = ctypes.addressof(self._state)
-        nobody_else = np.zeros(job.window, np.uint32)
-        # With a deadline, sums go on to arrive without this worker until all sets are in use.
-        answers = 1 if job.deadline_ns is None else job.sets
-        self.outbox = Outbox(self.frames, self.slots["length"], nobody_else, answers)
-        self.longest_bytes = longest_bytes
-        self.rounds = SlotRounds(job, self._state, self.slots, "chunk")
+        native, peers = LIBRARY.load(), (aggregator,)
+        super().__init__(state, native, "worker", peers, outbox, longest_bytes, job.window)
+        recovery = Recovery.of(timing, ask_ns=job.deadline_ns or 0)
+        self.wait_for_answers([recovery], self.slots, wire.HEADER, rows_are_slots=True)
+        self.rounds = SlotRounds(job, state, self.slots, "chunk")
         self._pieces: Pieces | None = None
         self.agreement = PLAIN
 
@@ -179,9 +107,9 @@ class Worker:
         round is done.
         """
         assert self.done, "a round is under way"
-        self._state.chunks = self.rounds.begin(values, out, sums, self.agreement)
-        self._pieces, self._state.pieces = None, None
-        self._begin(now_ns, values.dtype)
+        self.rounds.begin(values, out, sums, self.agreement)
+        self._pieces, self.state.pieces = None, None
+        self._begin_round(now_ns, values.dtype)
 
     def piece_elements(self, dtype: np.dtype) -> int:
         """Returns the number of values in a chunk (pieces.TakesPieces)."""
@@ -190,98 +118,20 @@ class Worker:
     def begin_in_pieces(self, now_ns: int, pieces: Pieces) -> None:
         """Starts a round without whole arrays (pieces.TakesPieces)."""
         assert self.done, "a round is under way"
-        self._state.chunks = self.rounds.begin_in_pieces(pieces.inputs)
-        self._pieces, self._state.pieces = pieces, pieces.address
-        self._begin(now_ns, pieces.inputs.dtype)
+        self.rounds.begin_in_pieces(pieces.inputs)
+        self._pieces, self.state.pieces = pieces, pieces.address
+        self._begin_round(now_ns, pieces.inputs.dtype)
 
-    def _begin(self, now_ns: int, dtype: np.dtype) -> None:
-        self._state.kind = self.job.kind(dtype)
+    def _begin_round(self, now_ns: int, dtype: np.dtype) -> None:
+        self.state.kind = self.job.kind(dtype)
         if self.job.deadline_ns is not None:
-            self.rounds.presence = np.zeros(self._state.chunks, np.uint64)
-            self._state.presence.of_chunks = self.rounds.presence.ctypes.data
-        self._native.worker_begin(self.address, now_ns)
-
-    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
-        """Processes the datagrams in `inbox`, which came at `now_ns`. Returns how many of them were
-        results that the worker waits for. The caller must call `poll` next."""
-        return self._native.worker_results(self.address, now_ns, *inbox.payloads, inbox.count)
-
-    def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """Returns the slots whose datagrams are to be sent now, and sets `deadline_ns`. The
-        returned array is valid until the next call.
-
-        Raises RoundTimeout, which names what is missing, when no result that the worker waits for
-        has come for the give-up time. Raises ShapeMismatch, which names this worker's shape and
-        another, when the job's workers did not begin the same round.
-        """
-        count = self._native.worker_poll(self.address, now_ns)
-        if count < 0:
-            raise self.failure(-count)
-        return self._queue[:count]
+            self.rounds.presence = np.zeros(self.chunks, np.uint64)
+            self.state.presence.of_chunks = self.rounds.presence.ctypes.data
+        self._begin(self._address, now_ns)
 
     def failure(self, error: int) -> AllReduceError:
-        """Returns the exception for an error number that the C code returned."""
+        """See NativeEndpoint.failure."""
         return self.rounds.failure(error, self.timing.give_up_ns)
-
-    def native(self, inbox: Inbox) -> NativeEndpoint:
-        """Returns the structure by which C code drives the worker (hosts/native_endpoint.py).
-        inbox: room for received datagrams."""
-        return native_endpoint(
-            self._state,
-            self._native.worker_results,
-            self._native.worker_poll,
-            self._queue,
-            self.outbox,
-            self.slots,
-            inbox,
-        )
-
-    @property
-    def deadline_ns(self) -> int:
-        """The time at which `poll` must be called even if no packet has come. The last call of
-        `poll` has set it. It is the largest int64 if `poll` need not be called."""
-        return self._state.deadline_ns
-
-    @property
-    def done(self) -> bool:
-        """Whether all chunks of the round are summed, or no round has begun."""
-        return not self._state.in_flight and not self._state.disagreed
-
-    @property
-    def chunks(self) -> int:
-        """The number of chunks of the round."""
-        return self._state.chunks
-
-    @property
-    def chunks_done(self) -> int:
-        """The number of chunks of the round that are summed."""
-        return self._state.chunks_done
-
-    @property
-    def recoveries(self) -> Sequence[Recovery]:
-        """The `Recovery` of the worker, from which hosts/recording.py reads round trips and
-        latencies."""
-        return (self._state.recovery,)
-
-    @property
-    def in_flight(self) -> int:
-        """The number of slots that wait for a result."""
-        return self._state.in_flight
-
-    @property
-    def rto_ns(self) -> int:
-        """The retransmission timeout, before back-off."""
-        return self._state.rto_ns
-
-    @property
-    def counters(self) -> dict[str, int]:
-        """The counters by name (`COUNTERS`, `fixed_point.COUNTERS`); they count from the creation
-        of the worker."""
-        own, floats = self._state, self._state.fixed_point
-        counted = {name: getattr(own, name) for name in COUNTERS}
-        counted |= {name: getattr(floats, name) for name in fixed_point.COUNTERS}
-        counted |= {name: getattr(own.presence, name) for name in presence.HELD}
-        return counted | {"asked": self._state.asked}
 
     @property
     def presence(self) -> NDArray[np.uint64] | None:
@@ -318,14 +168,16 @@ class Worker:
         slots = self.slots.copy()
         for name in ("sent_ns", "first_sent_ns", "order", "first_order"):
             slots[name] = 0
-        counts = np.array([getattr(self._state, name) for name in FROZEN], np.uint32)
+        frozen = (getattr(self.head, name) for name in FROZEN)
+        counts = np.array([*frozen, self.in_flight], np.uint32)
         return b"".join(array.tobytes() for array in (counts, slots, *self._held()))
 
     def restore(self, snapshot: bytes) -> None:
         """Restores a state that `snapshot` has returned."""
-        counts = np.frombuffer(snapshot, np.uint32, len(FROZEN))
-        for name, count in zip(FROZEN, counts.tolist(), strict=True):
-            setattr(self._state, name, count)
+        counts = np.frombuffer(snapshot, np.uint32, len(FROZEN) + 1)
+        *frozen, self.recoveries[0].in_flight = counts.tolist()
+        for name, count in zip(FROZEN, frozen, strict=True):
+            setattr(self.head, name, count)
         at = counts.nbytes
         for array in (self.slots, *self._held()):
             array[...] = np.frombuffer(snapshot, array.dtype, array.size, at).reshape(array.shape)
@@ -341,9 +193,3 @@ class Worker:
         begin, because the slots of all workers are in step."""
         assert self.done
         self.rounds.finish()
-
-
-def _check_layout(native: ctypes.CDLL) -> None:
-    expected = ctypes.sizeof(_State) << 16 | SLOT.itemsize
-    assert native.worker_layout() == expected, "worker.h and worker.py differ"
-    check_layout()

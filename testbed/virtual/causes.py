@@ -46,7 +46,7 @@ from agglab.testbed.virtual.frames import packed
 EXAMPLES_KEPT = 3
 FOREVER_NS = 1 << 62
 AGGREGATOR = packed(wire.AGGREGATOR_ADDRESS)
-NUMBER = len(PENDING)
+NUMBER = len(PENDING.names or ())
 """The index of the field of Packets that has a packet's number."""
 
 Chunk = tuple[int, int, int]

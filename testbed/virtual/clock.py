@@ -21,7 +21,8 @@ ACTIONS_A_CALL = 100_000
 """The number of events after which Python looks for Ctrl-C."""
 
 # `enum question` of native/clock.h.
-ACTION, FRAME, HIT, DATAGRAM, TIMER, FINISH, FAILED, AGAIN, EMITTED, PROCESSED, ARRIVED = range(11)
+ACTION, FRAME, HIT, DATAGRAM, TIMER, ACT, FINISH, FAILED, AGAIN, LOCAL = range(10)
+EMITTED, PROCESSED, ARRIVED = range(10, 13)
 # `enum reason`.
 IS_OVER, WAS_STOPPED, HAS_MORE, STANDS_STILL = range(4)
 

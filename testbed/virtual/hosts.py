@@ -76,8 +76,7 @@ class HostNode:
         self._library.host_open(
             self.address, own.port, made.framing(0), len(made.framings), agent.address
         )
-        if len(peers) == 1 and peers[0].ip != self._own_ip:
-            agent.send_from(self.address, made.framing(0))
+        agent.send_from(self.address, made.framing(0))
         if agent not in self._agents:
             self._agents.append(agent)
 

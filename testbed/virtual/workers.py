@@ -10,7 +10,6 @@ through a round until something is needed that only Python can do.
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -24,7 +23,7 @@ from agglab.hosts.agent_core import AgentCore
 from agglab.hosts.endpoint import Address, Endpoint, Inbox, Others, Repeat
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.iteration import endpoint_of
-from agglab.hosts.native_endpoint import HasNativeEndpoint, NativeEndpoint
+from agglab.hosts.native_endpoint import NativeEndpoint
 from agglab.hosts.part import Part
 from agglab.hosts.recording import Sample
 from agglab.hosts.workloads import Sgd
@@ -32,14 +31,21 @@ from agglab.testbed.base.worker_id import Event
 from agglab.testbed.run.backend import Command
 from agglab.testbed.systems.received_arrays import Received
 from agglab.testbed.virtual.causes import Explained
-from agglab.testbed.virtual.clock import AGAIN, DATAGRAM, FAILED, FINISH, TIMER, Clock
+from agglab.testbed.virtual.clock import (
+    ACT,
+    AGAIN,
+    DATAGRAM,
+    FAILED,
+    FINISH,
+    LOCAL,
+    TIMER,
+    Clock,
+)
 from agglab.testbed.virtual.gathered import Gatherings, Share
 
 NS_PER_S = 1_000_000_000
 GATHERED_MAX = 128
 SIGKILL = 9
-REPEAT = struct.Struct("=qI4x")
-"""The fields of `struct repeat` of native/host.h."""
 
 Report = Callable[[Event], None]
 Send = Callable[[int, bytes], None]
@@ -78,7 +84,7 @@ class _State(ctypes.Structure):
 
     _fields_ = [
         ("timer_ns", ctypes.c_int64),
-        *[(name, ctypes.c_uint32) for name in ("alive", "driven")],
+        *[(name, ctypes.c_uint32) for name in ("alive", "driven", "in_round", "spare")],
     ]
 
 
@@ -113,7 +119,7 @@ class AgentNode:
         if not self.address:
             raise MemoryError
         self._state = _State.from_address(self.address)
-        self._native: NativeEndpoint | None = None
+        self._is_native = False
         self._answer_questions()
         self._send, self._keep, self._again, self._opened = send, keep, again, opened
         self._explained, self._inboxes = explained, Inboxes() if inboxes is None else inboxes
@@ -139,36 +145,40 @@ class AgentNode:
         answers = {
             DATAGRAM: self.receive,
             TIMER: lambda _, data: self._on_timer(),
+            ACT: lambda _, data: self._driven().act(),
             FINISH: lambda _, data: self._finish(),
             FAILED: lambda error, data: self._fail(self._driven().failure(error)),
-            AGAIN: self._retransmitted,
+            AGAIN: lambda row, data: self._tell_repeat(row),
+            LOCAL: lambda peer, datagram: self._send(peer, datagram),
         }
         for question, answer in answers.items():
             self._clock.answer(question, id(self), answer)
 
-    def send_from(self, host: int, framing: int) -> None:
-        """Sets the host from which datagrams to the endpoint's only peer are sent. host, framing:
-        the addresses of a `struct host` and a `struct framing`. From then on, native/host.c may
-        drive the endpoint, if the endpoint has a step in C."""
-        endpoint = self._session.endpoint
-        if isinstance(endpoint, HasNativeEndpoint):
-            self._native = endpoint.native(self._session.inbox)
+    def send_from(self, host: int, framings: int) -> None:
+        """Sets the host from which datagrams to the endpoint's peers are sent. host, framings: the
+        addresses of a `struct host` and of a `struct framing` for each peer. From then on,
+        native/host.c may drive the endpoint, if the endpoint has a step in C."""
+        endpoint, inbox = self._session.endpoint, self._session.inbox
+        self._is_native = isinstance(endpoint, NativeEndpoint)
+        if isinstance(endpoint, NativeEndpoint):
             explained = ctypes.byref(self._explained) if self._explained is not None else None
+            room = inbox.buffer.ctypes.data, inbox.row_bytes
             self._library.agent_drive(
-                self.address, ctypes.byref(self._native), host, framing, explained
+                self.address, endpoint.head.address, *room, host, framings, explained
             )
 
-    def _driven(self) -> HasNativeEndpoint:
+    def _driven(self) -> NativeEndpoint:
         """Returns the endpoint, for calls while C code drives it."""
         endpoint = self._session.endpoint
-        assert isinstance(endpoint, HasNativeEndpoint)
+        assert isinstance(endpoint, NativeEndpoint)
         return endpoint
 
     def _reconsider(self) -> None:
         """Decides whether C code drives the endpoint from now on."""
         core = self._core
-        plain = core.round is not None and not (core.slow_s or core.marks or core.broken_off)
-        self._state.driven = self._native is not None and plain and self._looks
+        plain = not (core.slow_s or core.marks or core.is_settling)
+        self._state.in_round = core.round is not None
+        self._state.driven = self._is_native and plain and self._looks
 
     @property
     def alive(self) -> bool:
@@ -281,7 +291,7 @@ class AgentNode:
         self._throw_away()
         endpoint = endpoint_of(system, part)
         self._session = VirtualSession(endpoint, self._inboxes[endpoint.longest_bytes])
-        self._native, self._state.driven = None, 0
+        self._is_native, self._state.driven = False, 0
         self._opened(self)
         return self._session
 
@@ -407,11 +417,6 @@ class AgentNode:
         endpoint = self._session.endpoint
         if repeat := endpoint.repeats(row):
             self._again(endpoint.outbox.peer(row), repeat)
-
-    def _retransmitted(self, row: int, data: bytes) -> None:
-        """Records a packet that C sent again to the endpoint's only peer."""
-        first_sent_ns, tag = REPEAT.unpack(data)
-        self._again(0, Repeat(row, tag, first_sent_ns))
 
     def _on_timer(self) -> None:
         if self._looks:

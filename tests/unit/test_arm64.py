@@ -9,7 +9,7 @@ from pathlib import Path
 import needs
 import pytest
 
-from agglab.hosts import library, wire
+from agglab.hosts import library
 from agglab.testbed.run.programs.program import compile_program
 from p4native.common import c_build
 from p4native.switch import build
@@ -47,7 +47,8 @@ def test_the_packet_loop(compiler: str) -> None:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_hosts_helper(compiler: str, tmp_path: Path) -> None:
-    (tmp_path / "wire.h").write_text(wire.c_header())
+    for name, text in library.HEADERS.items():
+        (tmp_path / name).write_bytes(text)
     flags = [*c_build.LIBRARY, *library.FLAGS, f"-I{tmp_path}"]
     assert complaints(compiler, flags, sorted(library.SOURCES.glob("*.c"))) == ""
 

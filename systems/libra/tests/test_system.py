@@ -232,7 +232,7 @@ def test_a_wrong_sum_is_found_and_its_place_named(
 
     def wrong(self: LibraWorker) -> None:
         finish(self)
-        if self._state.rank == 2 and self._rounds == 2:
+        if self.state.rank == 2 and self._rounds == 2:
             self._round._out[17] += 1  # type: ignore[union-attr]
 
     monkeypatch.setattr(LibraWorker, "finish", wrong)

@@ -24,11 +24,11 @@ NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 HOSTS = {
     "netrpc": (
         *("caller", "endpoint", "key_places", "map_operation", "operations", "server", "service"),
-        *("stubs", "wire", "worker"),
+        *("state", "stubs", "wire", "worker"),
     ),
-    "omnireduce": ("endpoint", "wire", "worker"),
-    "ps": ("agents", "endpoint", "wire"),
-    "ring": ("endpoint", "wire", "worker"),
+    "omnireduce": ("endpoint", "state", "wire", "worker"),
+    "ps": ("agents", "endpoint", "state", "wire"),
+    "ring": ("endpoint", "state", "wire", "worker"),
 }
 """The modules of systems that run at hosts."""
 
@@ -48,6 +48,7 @@ PARTS = {
         "p4/switchml.p4",
         *(f"p4/include/{name}.p4" for name in ("sender", "aggregation", "sums", "switchml_egress")),
         "systems/switchml/worker.*",
+        "systems/switchml/state.py",
     ],
     "`omnireduce`: program and worker": ["p4/omnireduce.p4", *at_hosts("omnireduce")],
     "`ps`: worker and server": at_hosts("ps"),

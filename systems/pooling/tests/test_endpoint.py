@@ -12,16 +12,18 @@ from agglab.hosts.agreement import OPERATIONS, Agreement
 from agglab.hosts.aimd import AimdWindow
 from agglab.hosts.endpoint import Inbox
 from agglab.hosts.errors import ShapeMismatch
+from agglab.hosts.native_structures import AimdState
 from agglab.hosts.part import WORKER, Part
 from agglab.hosts.wire import AGGREGATOR, RESULT
 from agglab.hosts.workloads.dense import Dense
 from agglab.systems.pooling import wire
 from agglab.systems.pooling.endpoint import endpoint
 from agglab.systems.pooling.hashed_slots import hashed_slots
-from agglab.systems.pooling.job import LIBRARY, PoolingJob
+from agglab.systems.pooling.job import PoolingJob
 from agglab.systems.pooling.server import PoolingServer
+from agglab.systems.pooling.state import LIBRARY
 from agglab.systems.pooling.wire import Flag, Kind
-from agglab.systems.pooling.worker import Aimd, PoolingWorker
+from agglab.systems.pooling.worker import PoolingWorker
 
 LANES, WINDOW = 3, 4
 JOB = PoolingJob(job=2, workers=3, lanes=LANES, window=WINDOW, session=1, slots=8, scale_log2=0)
@@ -351,7 +353,7 @@ def test_the_window_in_c_is_that_of_python():
         least = chance.randint(1, 5)
         most = least + chance.randint(0, 40)
         start = chance.randint(least, most)
-        there = Aimd(window=start, least=least, most=most, left=start)
+        there = AimdState(window=start, least=least, most=most, left=start)
         here = AimdWindow(start, least, most)
         for _ in range(400):
             if chance.random() < 0.02:

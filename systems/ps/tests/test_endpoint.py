@@ -221,7 +221,7 @@ def test_a_dead_peer_ends_the_round_within_the_time_to_give_up(victim):
         if node is dead:
             continue
         assert isinstance(node.error, RoundTimeout)
-        heard_ns = max(each.progress_ns for each in node.endpoint._recoveries)
+        heard_ns = max(each.progress_ns for each in node.endpoint.recoveries)
         assert node.failed_ns == heard_ns + 1000 * MS
         servers = "0-1" if victim == "worker" else "1"
         assert str(node.error).endswith(f"of job 7 from servers {servers} after 1 s")
@@ -250,7 +250,7 @@ def test_a_server_may_be_silent_for_long_while_another_answers(silent):
     network.tap = lose
     while network.now_ns < heard_again_ns:
         network.step(NEVER)
-    heard = [node.endpoint._recoveries[silent].progress_ns for node in nodes]
+    heard = [node.endpoint.recoveries[silent].progress_ns for node in nodes]
     assert max(heard) < heard_again_ns - 300 * MS, "given up if the other were silent too"
     network.run()
     check_results(nodes)
@@ -334,15 +334,17 @@ def test_a_result_that_is_not_finite_is_named_and_the_next_round_works(value):
 
 def frozen(endpoint):
     """All that a datagram could change, but counters."""
-    state, held = endpoint._state, [endpoint.outbox.frames.tobytes()]
-    names = [name for name, _ in state._fields_ if name not in (*SERVER_COUNTERS, "rtts_ns")]
-    values = [getattr(state, name) for name in names if name != "common"]
+    state, held = endpoint.state, [endpoint.outbox.frames.tobytes()]
+    fields = [*state._fields_, *state.common._fields_]
+    names = [name for name, _ in fields if name not in (*SERVER_COUNTERS, "common", "endpoint")]
+    of_head = ("queued", "done", "error", "chunks_done")
+    values = [getattr(state, name) for name in (*names, *of_head)]
     if isinstance(endpoint, PsServer):
         arrays = (endpoint._slots, endpoint._present, endpoint._asked)
     else:
         arrays = (endpoint._pushes, endpoint._out)
-        values += [bytes(recovery) for recovery in endpoint._recoveries]
-    return values + held + [array.tobytes() for array in arrays] + [state.common.queued]
+        values += [bytes(recovery) for recovery in endpoint.recoveries]
+    return values + held + [array.tobytes() for array in arrays]
 
 
 FORGERIES = ("version", "kind", "job", "session", "round", "zero", "length", "chunk", "chunks")

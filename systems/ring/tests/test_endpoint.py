@@ -206,7 +206,7 @@ def test_a_dead_peer_ends_the_round_within_the_time_to_give_up(workers):
     for node in nodes[:-1]:
         assert isinstance(node.error, RoundTimeout)
         assert "of job 7 after 1 s" in str(node.error)
-        assert node.failed_ns == node.endpoint._state.heard_ns + 1000 * MS
+        assert node.failed_ns == node.endpoint.state.heard_ns + 1000 * MS
         assert node.endpoint.waiting(5)
     # What is on its way around the ring still arrives.
     assert network.now_ns <= died_ns + healthy_ns + 1000 * MS
@@ -238,9 +238,9 @@ def test_all_workers_hear_that_shapes_differ(workers, other, loss, seed):
     network.run()
     assert [type(node.error) for node in nodes] == [ShapeMismatch] * workers
     assert all(node.endpoint.counters["malformed"] == 0 for node in nodes)
-    digests = {node.endpoint._state.digest for node in nodes}
+    digests = {node.endpoint.state.digest for node in nodes}
     for node in nodes:
-        state = node.endpoint._state
+        state = node.endpoint.state
         assert {state.digest, state.other_digest} == digests and len(digests) == 2
     assert f"round {len(first)} of job 7: this worker reduces 8 int32 elements" in str(
         nodes[0].error
@@ -279,11 +279,13 @@ def test_a_result_that_is_not_finite_is_named_and_the_next_round_works(value):
 
 def frozen(endpoint):
     """All that a datagram could change, but counters."""
-    state = endpoint._state
-    names = [name for name, _ in state._fields_ if name not in (*COUNTERS, "recovery")]
+    state, head = endpoint.state, endpoint.head
+    held_by_head = [getattr(head, name) for name in ("queued", "done", "error", "chunks_done")]
+    names = [name for name, _ in state._fields_ if name not in (*COUNTERS, "endpoint")]
     arrays = (endpoint._taken, endpoint._packets, endpoint._early, endpoint._early_set)
     held = [array.tobytes() for array in (*arrays, endpoint.outbox.frames, endpoint._out)]
-    return [getattr(state, name) for name in names] + [bytes(state.recovery), *held]
+    fields = [getattr(state, name) for name in names]
+    return held_by_head + fields + [bytes(endpoint.recoveries[0]), *held]
 
 
 def sent_so_far(seed):
@@ -367,7 +369,7 @@ def test_the_time_that_an_acknowledgement_was_held_back_is_not_the_networks(came
     header["kind"], header["cumulative"], header["delay"] = ACKNOWLEDGEMENT, 1, held_back
     assert deliver(first, came_ns, [(first.peers[0], header.tobytes())]) == 1
     on_the_way_ns = came_ns - held_back * wire.DELAY_UNIT_NS
-    assert first._state.recovery.srtt_ns == max(0, on_the_way_ns)
+    assert first.recoveries[0].srtt_ns == max(0, on_the_way_ns)
 
 
 @pytest.mark.parametrize(("units", "delay"), [(200, 200), (255, 255), (256, 255), (600, 255)])

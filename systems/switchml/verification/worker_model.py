@@ -166,14 +166,14 @@ class WorkerModel:
         for datagram in datagrams:
             self.counters["received"] += 1
             self.counters["bytes_received"] += LOWER_BYTES + len(datagram)
+            if self.disagreed:
+                continue
             what = self.judge(datagram)
             if what != "awaited":
                 self.counters[what] += 1
                 continue
             awaited += 1
             longest_ns = max(longest_ns, self._take(now_ns, datagram))
-            if self.disagreed:
-                break
         if longest_ns >= 0:
             self._sample(longest_ns)
         return awaited

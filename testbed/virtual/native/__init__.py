@@ -6,13 +6,13 @@ import ctypes
 import functools
 from pathlib import Path
 
-from agglab import hosts
+from agglab.hosts import library
 from agglab.testbed.run.impairments import native as impairments
 from p4native.common import c_build
 from p4native.switch import RUNTIME
 
 HERE = Path(__file__).resolve().parent
-INCLUDED = (Path(hosts.__file__).resolve().parent / "native", RUNTIME)
+INCLUDED = (library.SOURCES, RUNTIME)
 
 P, U16, U32, U64 = ctypes.c_void_p, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64
 I32, I64, INT, BYTES = ctypes.c_int32, ctypes.c_int64, ctypes.c_int, ctypes.c_char_p
@@ -61,7 +61,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "share_copy": (U64, [P, U64, U64, P, P]),
     "agent_new": (P, [P, U64]),
     "agent_free": (None, [P]),
-    "agent_drive": (None, [P, P, P, P, P]),
+    "agent_drive": (None, [P, P, P, U64, P, P, P]),
     "agent_wake": (None, [P, I64]),
     "agent_poll": (None, [P]),
 }
@@ -72,12 +72,13 @@ def load() -> ctypes.CDLL:
     """Returns the library. Raises BuildError if there is no compiler, or if it refuses the code."""
     folders = (HERE, impairments.HERE)
     sources = [source for folder in folders for source in sorted(folder.glob("*.c"))]
-    path = c_build.build_library(impairments.PART, sources, (*folders, *INCLUDED))
-    library = ctypes.CDLL(str(path))
+    included = (*folders, *INCLUDED)
+    path = c_build.build_library(impairments.PART, sources, included, texts=library.HEADERS)
+    loaded = ctypes.CDLL(str(path))
     for name, (result, arguments) in SIGNATURES.items():
-        function = getattr(library, name)
+        function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments
-    return library
+    return loaded
 
 
 def address_of(function: object) -> int:

@@ -22,9 +22,11 @@ enum question {
 	HIT,         /* note that a frame was lost, changed or held up */
 	DATAGRAM,    /* give an agent a datagram; number: the peer's index */
 	TIMER,       /* an agent's deadline has come */
+	ACT,         /* an agent's endpoint needs its part in Python */
 	FINISH,      /* an agent's round is over */
 	FAILED,      /* an agent's round has failed; number: an errno */
-	AGAIN,       /* note that an agent sends a row of its outbox again; number: the row; data: a struct repeat */
+	AGAIN,       /* note that an agent sends a row of its outbox again; number: the row */
+	LOCAL,       /* send a datagram of an agent to its own host; number: the peer's index */
 	EMITTED,     /* note that a switch that is watched sends a frame to a port; number: the port */
 	PROCESSED,   /* note that the switch has processed a frame, after its EMITTED; number: the ingress port */
 	ARRIVED,     /* note that a frame has come over a link that is tapped */

@@ -84,6 +84,11 @@ void framing_frame(const struct framing *framing, const uint8_t *payload, uint32
 	put16(udp + 6, ONES - (pseudo_sum(frame, udp_bytes) + word_sum(udp, udp_bytes)) % ONES);
 }
 
+int framing_is_local(const struct framing *framing)
+{
+	return !memcmp(framing->own.ip, framing->other.ip, sizeof(framing->own.ip));
+}
+
 static int is_addressed(const struct framing *framing, const uint8_t *frame)
 {
 	return !memcmp(frame, framing->own.mac, 6) && get16(frame + 12) == 0x0800 &&

@@ -22,6 +22,9 @@ struct framing {
 /* Writes the frame that carries a datagram to the other end: LOWER_HEADER_BYTES, then the datagram. */
 void framing_frame(const struct framing *framing, const uint8_t *payload, uint32_t bytes, uint8_t *frame);
 
+/* Returns whether the other end is the host itself, so that no link carries the datagrams. */
+int framing_is_local(const struct framing *framing);
+
 /* Returns the datagram in a frame as hosts send it; NULL for any other frame, which may hold one all the same
  * (reception.py). */
 const uint8_t *framing_payload(const struct framing *framing, const uint8_t *frame, uint32_t bytes,

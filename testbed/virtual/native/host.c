@@ -74,19 +74,25 @@ void host_send_datagram(struct host *host, const struct framing *framing, const 
 	send_frame(host, frame);
 }
 
-/* Gives a datagram to an agent that is driven in C. */
-static void take(struct agent *agent, const uint8_t *payload, uint32_t bytes)
+static void finish_if_done(struct agent *agent)
 {
-	const struct endpoint *e = &agent->endpoint;
-	uint32_t kept = bytes < e->inbox_bytes ? bytes : (uint32_t)e->inbox_bytes;
-
-	memcpy(e->inbox, payload, kept);
-	e->take(e->state, agent->clock->now_ns, e->inbox, e->inbox_bytes, &kept, 1);
-	if (endpoint_is_done(e)) {
+	if (agent->state.in_round && agent->endpoint->done)
 		clock_ask(agent->clock, FINISH, agent->object, 0, NULL, 0);
-		return;
-	}
-	agent_poll(agent);
+}
+
+/* Gives a datagram to an agent that is driven in C. */
+static void take(struct agent *agent, uint32_t peer, const uint8_t *payload, uint32_t bytes)
+{
+	uint32_t kept = bytes < agent->inbox_bytes ? bytes : (uint32_t)agent->inbox_bytes;
+	struct rows rows = {agent->inbox, agent->inbox_bytes, &kept, &peer, 1};
+
+	memcpy(agent->inbox, payload, kept);
+	agent->endpoint->take(agent->endpoint, agent->clock->now_ns, &rows);
+	if (agent->endpoint->needs_python)
+		clock_ask(agent->clock, ACT, agent->object, 0, NULL, 0);
+	finish_if_done(agent);
+	if (agent->state.driven)
+		agent_poll(agent);
 }
 
 static void give(struct host *host, struct agent *agent, uint32_t peer, const uint8_t *payload, uint32_t bytes)
@@ -95,7 +101,7 @@ static void give(struct host *host, struct agent *agent, uint32_t peer, const ui
 		return;
 	host->counts.used++;
 	if (agent->state.driven)
-		take(agent, payload, bytes);
+		take(agent, peer, payload, bytes);
 	else
 		clock_ask(host->clock, DATAGRAM, agent->object, peer, payload, bytes);
 }
@@ -160,12 +166,14 @@ void agent_free(struct agent *agent)
 	free(agent);
 }
 
-void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct host *host, const struct framing *framing,
-		 struct explained *explained)
+void agent_drive(struct agent *agent, struct endpoint *endpoint, uint8_t *inbox, uint64_t inbox_bytes, struct host *host,
+		 const struct framing *framings, struct explained *explained)
 {
-	agent->endpoint = *endpoint;
+	agent->endpoint = endpoint;
+	agent->inbox = inbox;
+	agent->inbox_bytes = inbox_bytes;
 	agent->host = host;
-	agent->framing = framing;
+	agent->framings = framings;
 	agent->explained = explained;
 }
 
@@ -173,13 +181,12 @@ void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct ho
 static void on_timer(struct clock *clock, void *subject, int64_t due_ns)
 {
 	struct agent *agent = subject;
-	const struct recovery *recovery = agent->endpoint.recovery;
 
 	if (due_ns != agent->state.timer_ns)
 		return;
 	agent->state.timer_ns = NEVER_NS;
-	if (agent->state.driven && recovery->deadline_ns > clock->now_ns)
-		agent_wake(agent, recovery->deadline_ns);
+	if (agent->state.driven && agent->endpoint->deadline_ns > clock->now_ns)
+		agent_wake(agent, agent->endpoint->deadline_ns);
 	else if (agent->state.driven)
 		agent_poll(agent);
 	else if (agent->state.alive)
@@ -194,55 +201,55 @@ void agent_wake(struct agent *agent, int64_t due_ns)
 	clock_at(agent->clock, due_ns, on_timer, agent, due_ns);
 }
 
-static uint32_t column_at(const uint8_t *column, uint64_t stride, uint32_t row)
+/* Counts a packet that is sent again because its slot was hit. Returns whether it did. */
+static int is_explained(const struct agent *agent, const struct pending *pending, uint32_t row)
 {
-	uint32_t value;
-
-	memcpy(&value, column + row * stride, sizeof(value));
-	return value;
-}
-
-/* Finds out why a row is sent again, if it is. */
-static void explain_repeat(const struct agent *agent, const struct endpoint *e, uint32_t row)
-{
-	const uint8_t *pending = e->pendings + row * e->pending_stride;
 	uint16_t slot = (uint16_t)row;
-	struct pending sent;
-	struct repeat repeat = {0};
+	uint32_t tag;
 
-	if (row >= e->pending_rows)
-		return;
-	memcpy(&sent, pending, sizeof(sent));
-	if (!sent.attempt)
-		return;
-	memcpy(&repeat.tag, pending + sizeof(sent), sizeof(repeat.tag));
-	repeat.first_sent_ns = sent.first_sent_ns;
-	if (!agent->explained ||
-	    !hits_explain(agent->explained, slot, repeat.tag, slot, repeat.tag - 1, agent->clock->now_ns))
-		clock_ask(agent->clock, AGAIN, agent->object, row, (const uint8_t *)&repeat, sizeof(repeat));
+	if (!agent->explained || !agent->endpoint->rows_are_slots)
+		return 0;
+	memcpy(&tag, pending + 1, sizeof(tag));
+	return hits_explain(agent->explained, slot, tag, slot, tag - 1, agent->clock->now_ns);
 }
 
-static void send_row(struct agent *agent, const struct endpoint *e, uint32_t row)
+static void note_repeat(const struct agent *agent, uint32_t row)
 {
-	uint32_t bytes = column_at(e->outbox.lengths, e->outbox.length_stride, row);
+	const struct pending *pending;
 
-	explain_repeat(agent, e, row);
-	host_send_datagram(agent->host, agent->framing, e->outbox.frames + row * e->outbox.frame_stride, bytes);
+	if (row >= agent->endpoint->pending_rows)
+		return;
+	pending = endpoint_pending(agent->endpoint, row);
+	if (pending->attempt && !is_explained(agent, pending, row))
+		clock_ask(agent->clock, AGAIN, agent->object, row, NULL, 0);
+}
+
+static void send_row(struct agent *agent, uint32_t row)
+{
+	const struct outbox *outbox = &agent->endpoint->outbox;
+	uint32_t peer = outbox_peer(outbox, row), bytes = outbox_length(outbox, row);
+	const struct framing *framing = &agent->framings[peer];
+	const uint8_t *datagram = outbox_frame(outbox, row);
+
+	note_repeat(agent, row);
+	if (framing_is_local(framing))
+		clock_ask(agent->clock, LOCAL, agent->object, peer, datagram, bytes);
+	else
+		host_send_datagram(agent->host, framing, datagram, bytes);
 }
 
 void agent_poll(struct agent *agent)
 {
-	const struct endpoint *e = &agent->endpoint;
-	int count = e->poll(e->state, agent->clock->now_ns);
-	int64_t deadline_ns = e->recovery->deadline_ns;
+	struct endpoint *e = agent->endpoint;
+	int count = e->poll(e, agent->clock->now_ns);
+	int64_t deadline_ns = e->deadline_ns;
 
 	if (count < 0) {
 		clock_ask(agent->clock, FAILED, agent->object, -count, NULL, 0);
 		return;
 	}
 	for (int i = 0; i < count; i++)
-		send_row(agent, e, e->queue[i]);
-	if (endpoint_is_done(e)) /* these were the last of the round */
-		clock_ask(agent->clock, FINISH, agent->object, 0, NULL, 0);
+		send_row(agent, e->queue[i]);
+	finish_if_done(agent); /* these were the last of the round */
 	agent_wake(agent, deadline_ns);
 }

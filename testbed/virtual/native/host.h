@@ -1,5 +1,5 @@
 /* A host in virtual time: sockets of agents, and agents that are driven here as long as nothing needs Python. The
- * structures up to `struct repeat` are mirrored in testbed/virtual/hosts.py and workers.py.
+ * first structures are mirrored in testbed/virtual/hosts.py and workers.py.
  */
 #ifndef AGGLAB_HOST_H
 #define AGGLAB_HOST_H
@@ -18,13 +18,8 @@ struct host_counts {
 struct agent_state {
 	int64_t timer_ns; /* when the event of its deadline comes; NEVER_NS if there is none */
 	uint32_t alive;   /* its program runs, and its sockets take datagrams */
-	uint32_t driven;  /* it is in a round that C drives without Python until the round ends */
-};
-
-/* What Python is told of a packet that is sent again. */
-struct repeat {
-	int64_t first_sent_ns;
-	uint32_t tag;
+	uint32_t driven;  /* C takes its datagrams and sends what is due; Python runs when a round ends or fails */
+	uint32_t in_round;
 	uint32_t spare;
 };
 
@@ -34,9 +29,11 @@ struct agent {
 	struct agent_state state;
 	struct clock *clock;
 	uint64_t object;
-	struct endpoint endpoint;
+	struct endpoint *endpoint;
+	uint8_t *inbox; /* room for one datagram that has arrived */
+	uint64_t inbox_bytes;
 	struct host *host;
-	const struct framing *framing; /* headers for the endpoint's only peer */
+	const struct framing *framings; /* headers for each of the endpoint's peers */
 	struct explained *explained;
 };
 
@@ -72,10 +69,10 @@ void host_receive(struct clock *clock, void *node, uint16_t port, struct frame *
 struct agent *agent_new(struct clock *clock, uint64_t object);
 void agent_free(struct agent *agent);
 
-/* Sets the endpoint that the agent drives while `driven`, the headers of its datagrams, and where those that are sent
- * again are counted if it is known why. Python is told of all others. */
-void agent_drive(struct agent *agent, const struct endpoint *endpoint, struct host *host,
-		 const struct framing *framing, struct explained *explained);
+/* Sets the endpoint that the agent drives while `driven`, room for one datagram, the headers for each peer, and where
+ * packets that are sent again are counted if it is known why. Python is told of all others. */
+void agent_drive(struct agent *agent, struct endpoint *endpoint, uint8_t *inbox, uint64_t inbox_bytes, struct host *host,
+		 const struct framing *framings, struct explained *explained);
 
 /* Sets the event of the deadline to due_ns, unless it is earlier already. */
 void agent_wake(struct agent *agent, int64_t due_ns);

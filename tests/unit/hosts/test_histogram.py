@@ -21,7 +21,7 @@ def counted(times_ns):
     ]  # fmt: skip
     recovery = Recovery.of(Timing())
     for time_ns in times_ns:
-        pending = np.zeros(1, np.dtype(PENDING))
+        pending = np.zeros(1, PENDING)
         native.recovery_answered(ctypes.addressof(recovery), pending.ctypes.data, -1, time_ns)
     return recovery.answered_after
 

@@ -35,7 +35,7 @@ def test_what_the_first_gap_makes_due_is_due_now() -> None:
     recovery = Recovery.of(Timing())
     recovery.rto_ns, recovery.srtt_ns, recovery.sampled = 10 * MS, MS // 10, 1
     recovery.answered_order, recovery.in_flight = 5, 2
-    packets = np.zeros(2, np.dtype(PENDING))
+    packets = np.zeros(2, PENDING)
     packets["waiting"], packets["order"] = SENT, [6, 1]
     assert repeated(recovery, packets, 5 * MS) == [1]
     assert recovery.deadline_ns == 5 * MS
@@ -49,14 +49,14 @@ def test_the_first_gap_makes_silences_shorter_at_once() -> None:
     recovery = Recovery.of(Timing())
     recovery.rto_ns, recovery.srtt_ns, recovery.sampled = 10 * MS, MS // 10, 1
     recovery.answered_order, recovery.in_flight = 5, 2
-    packets = np.zeros(2, np.dtype(PENDING))
+    packets = np.zeros(2, PENDING)
     packets["waiting"], packets["order"] = SENT, [1, 6]
     assert repeated(recovery, packets, 5 * MS) == [0, 1]
 
 
 def packets_sent(count: int, **fields: int) -> np.ndarray:
     """Packets that wait for their answers since time 0, in the order of their sending."""
-    packets = np.zeros(count, np.dtype(PENDING))
+    packets = np.zeros(count, PENDING)
     packets["waiting"] = SENT
     packets["order"] = packets["first_order"] = np.arange(1, count + 1)
     for name, value in fields.items():
@@ -200,7 +200,7 @@ def test_a_silence_among_many_packets_means_that_answers_are_late(
     recovery.rto_ns, recovery.srtt_ns, recovery.longest_ns = 10 * MS, MS, 20 * MS
     recovery.sampled = recovery.lossy = 1
     recovery.in_flight, recovery.prompt_share = waiting, round(prompt_share * 2**16)
-    packets = np.zeros(waiting, np.dtype(PENDING))
+    packets = np.zeros(waiting, PENDING)
     packets["waiting"], packets["order"] = SENT, np.arange(1, waiting + 1)
     assert repeated(recovery, packets, 0) == []
     assert recovery.deadline_ns == due_ms * MS

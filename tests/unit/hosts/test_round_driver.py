@@ -15,9 +15,10 @@ import pytest
 
 from agglab.hosts import round_driver
 from agglab.hosts.driver import Link
-from agglab.hosts.endpoint import NEVER_NS, Inbox, Outbox
+from agglab.hosts.endpoint import NEVER_NS, Outbox, OutboxColumns, Rows
 from agglab.hosts.errors import AllReduceError
-from agglab.hosts.native_endpoint import NativeEndpoint, Rows
+from agglab.hosts.native_endpoint import NativeEndpoint, address_of
+from agglab.hosts.native_structures import Head
 from agglab.hosts.part import Hooks
 from agglab.hosts.recovery import Recovery
 from agglab.hosts.round_driver import PROGRESS_INTERVAL_NS, RoundDriver
@@ -77,69 +78,65 @@ def test_whoever_looks_after_an_interval_has_a_report_of_it(
     assert [at / PROGRESS_INTERVAL_NS for at in reports[:4]] == [0.5, 1.5, 2.5, 3.5]
 
 
-TAKE = ctypes.CFUNCTYPE(
-    ctypes.c_uint32,
-    *(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint64),
-    *(ctypes.POINTER(ctypes.c_uint32), ctypes.c_uint32),
-)
+TAKE = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(Rows))
 POLL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
 
 
-class InC:
+class InC(NativeEndpoint):
     """An endpoint as C code sees it: sends nothing and waits for a number of datagrams."""
 
     longest_bytes = LONGEST
 
     def __init__(self, peers: Sequence[socket.socket], expected: int) -> None:
-        self.peers = [own.getsockname() for own in peers]
+        self.peers = tuple(own.getsockname() for own in peers)
+        self.head = Head()
         self.outbox = Outbox(
             np.zeros((40, LONGEST), np.uint8), np.zeros(40, np.uint32), np.zeros(40, np.uint32)
         )
-        self.counters = {"received": 0}
-        self.taken: list[bytes] = []
+        self.taken: list[tuple[int, bytes]] = []
         self.addresses: list[int] = []
         self.batches = 0
         self.error = 0
         self._recovery = Recovery()
-        self._recovery.in_flight = expected
-        self._recovery.deadline_ns = NEVER_NS
-        self._disagreed = ctypes.c_uint32()
+        self.recoveries = [self._recovery]
+        self.set_waiting(expected)
         self._queue = np.zeros(1, np.uint32)
-        self._take, self._poll = TAKE(self._on_rows), POLL(self._on_poll)
+        self._functions = [TAKE(self._on_rows), POLL(self._on_poll)]
+        self.head.outbox, self.head.queue = OutboxColumns.of(self.outbox), self._queue
+        self.head.recoveries, self.head.recovery_count = self._recovery.address, 1
+        self.head.deadline_ns = NEVER_NS
+        self.set_functions(*self._functions)
 
-    def _on_rows(
-        self, _: object, now_ns: int, rows: int, row_bytes: int, lengths: Any, count: int
-    ) -> int:
-        for row in range(count):
-            self.addresses.append(rows + row * row_bytes)
-            self.taken.append(ctypes.string_at(self.addresses[-1], lengths[row]))
-        self._recovery.in_flight -= min(count, self._recovery.in_flight)
+    def set_functions(self, take: Any, poll: Any) -> None:
+        self._functions = [take, poll]
+        self.head.take, self.head.poll = map(address_of, self._functions)
+
+    def set_waiting(self, count: int) -> None:
+        self._recovery.in_flight, self.head.done = count, not count
+
+    def _on_rows(self, _: object, now_ns: int, given: Any) -> int:
+        rows = given.contents
+        lengths, peers = (
+            ctypes.cast(column, ctypes.POINTER(ctypes.c_uint32))
+            for column in (rows.lengths, rows.peers)
+        )
+        for row in range(rows.count):
+            self.addresses.append(rows.first + row * rows.row_bytes)
+            payload = ctypes.string_at(self.addresses[-1], lengths[row])
+            self.taken.append((peers[row], payload))
+        self.set_waiting(max(0, self._recovery.in_flight - rows.count))
         self.batches += 1
-        return count
+        return int(rows.count)
 
     def _on_poll(self, _: object, now_ns: int) -> int:
         return -self.error
 
     @property
-    def done(self) -> bool:
-        return not self._recovery.in_flight
+    def counters(self) -> dict[str, int]:
+        return {"received": 0}
 
     def failure(self, error: int) -> AllReduceError:
         return AllReduceError(f"error {error}")
-
-    def native(self, inbox: Inbox) -> NativeEndpoint:
-        take, poll = (ctypes.cast(each, ctypes.c_void_p) for each in (self._take, self._poll))
-        return NativeEndpoint(
-            None,
-            take,
-            poll,
-            self._queue.ctypes.data,
-            Rows.of(self.outbox),
-            ctypes.addressof(self._recovery),
-            ctypes.addressof(self._disagreed),
-            inbox=inbox.rows_address,
-            inbox_bytes=inbox.row_bytes,
-        )
 
 
 @pytest.fixture
@@ -183,14 +180,19 @@ def test_an_endpoint_in_c_is_given_each_datagram_in_order(
             else:
                 send_run(peers[0], link.socket.getsockname(), run)
         RoundDriver(endpoint, link).run()
-        assert endpoint.taken == expected
+        assert endpoint.taken == [(0, payload) for payload in expected]
         assert not any(address % 4 for address in endpoint.addresses)
     finally:
         link.close()
 
 
-def test_an_outsider_is_not_heard(peers: list[socket.socket]) -> None:
-    """Nor one of several peers mistaken for another's run."""
+@pytest.mark.parametrize("singly", [False, True], ids=["buffers", "single"])
+def test_an_outsider_is_not_heard(
+    peers: list[socket.socket], singly: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor one of several peers mistaken for another, whose index the endpoint in C is given."""
+    if singly:
+        monkeypatch.setattr("agglab.hosts.segments.most", lambda _: 1)
     endpoint: Any = InC(peers, 30)
     link = Link(endpoint, ("127.0.0.1", 0))
     outsider = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -202,7 +204,9 @@ def test_an_outsider_is_not_heard(peers: list[socket.socket]) -> None:
         for own, run in zip(senders, (runs[0], *runs), strict=True):
             send_run(own, to, run)
         RoundDriver(endpoint, link).run()
-        assert endpoint.taken == [payload for run in runs for payload in run]
+        assert endpoint.taken == [
+            (index, payload) for index, run in zip((0, 1, 0), runs, strict=True) for payload in run
+        ]
         assert link.unknown_senders == 10
     finally:
         outsider.close()
@@ -217,7 +221,8 @@ def test_the_hook_of_batches_says_when_it_is_needed_again(
     endpoint: Any = InC(peers[:1], 8)
     link = Link(endpoint, ("127.0.0.1", 0))
     to = link.socket.getsockname()
-    endpoint._poll = POLL(lambda *_: len(b"next") - peers[0].sendto(b"next", to))
+    poll = POLL(lambda *_: len(b"next") - peers[0].sendto(b"next", to))
+    endpoint.set_functions(endpoint._functions[0], poll)
     called = []
 
     def on_batch() -> int | None:
@@ -228,7 +233,7 @@ def test_the_hook_of_batches_says_when_it_is_needed_again(
         RoundDriver(endpoint, link, Hooks(on_batch=on_batch)).run()
     finally:
         link.close()
-    assert endpoint.taken == [b"next"] * 8
+    assert endpoint.taken == [(0, b"next")] * 8
     assert len(called) == calls
 
 
@@ -242,14 +247,14 @@ def test_an_endless_stream_of_packets_delays_no_progress(peers: list[socket.sock
     packets = itertools.count()
 
     def take(*_: object) -> int:
-        endpoint._recovery.in_flight = int(next(packets) < 1_000_000)
+        endpoint.set_waiting(int(next(packets) < 1_000_000))
         return peers[0].sendto(b"more", to)
 
     def on_progress(_: int) -> None:
         if not endpoint.done:
             raise AllReduceError("aborted")
 
-    endpoint._take = TAKE(take)
+    endpoint.set_functions(TAKE(take), endpoint._functions[1])
     peers[0].sendto(b"more", to)
     try:
         with pytest.raises(AllReduceError, match="aborted"):

@@ -139,7 +139,7 @@ def test_a_worker_may_have_waited_for_one_that_a_loss_held_up(
 ) -> None:
     """Slot 1, sent at 800 ns, again at 900, after a loss of another chunk; of another worker's
     packet on the same slot the tag, the state and the time are known."""
-    packets = np.zeros(2, [*PENDING, ("tag", "u4")])
+    packets = np.zeros(2, [*PENDING.descr, ("tag", "u4")])
     fields = ["tag", "waiting", "first_sent_ns"]
     packets[fields][1] = (tag, waiting, first_sent_ns)
     clock = Clock()
@@ -153,7 +153,7 @@ def test_a_worker_may_have_waited_for_one_that_a_loss_held_up(
 
 
 def test_without_a_loss_no_worker_is_held_up() -> None:
-    packets = np.zeros(2, [*PENDING, ("tag", "u4")])
+    packets = np.zeros(2, [*PENDING.descr, ("tag", "u4")])
     clock = Clock()
     causes = Causes(clock)
     causes.agent(b"\x0a\0\0\2", 9, 1, packets=lambda: packets)
@@ -177,7 +177,7 @@ def test_a_worker_that_has_not_come_keeps_others_waiting(
     meets: bool, fault_ns: int, tag: int, kind: str
 ) -> None:
     """Slot 1, sent at 800 ns, again at 900; the other worker has sent this tag at 700."""
-    packets = np.zeros(2, [*PENDING, ("tag", "u4")])
+    packets = np.zeros(2, [*PENDING.descr, ("tag", "u4")])
     packets[["tag", "waiting", "first_sent_ns"]][1] = (tag, SENT, 700)
     clock = Clock()
     causes = Causes(clock)
