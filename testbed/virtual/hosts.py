@@ -7,18 +7,13 @@ import ctypes
 from collections.abc import Sequence
 
 from agglab.testbed.base.traffic_counters import NodeStatistics
+from agglab.testbed.virtual import native
 from agglab.testbed.virtual.clock import FRAME, Clock
 from agglab.testbed.virtual.frames import Address, FramingSettings, framings_type, packed
 from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception, WrongSum
 from agglab.testbed.virtual.workers import AgentNode
 from agglab.topologies import Host
-
-
-class _Counts(ctypes.Structure):
-    """The fields of `struct host_counts` of native/host.h."""
-
-    _fields_ = [(name, ctypes.c_uint64) for name in ("received", "used", "sent")]
 
 
 class Socket:
@@ -56,7 +51,7 @@ class HostNode:
         self.address: int = self._library.host_new(clock.address, id(self))
         if not self.address:
             raise MemoryError
-        self._counts = _Counts.from_address(self.address)
+        self._counts = native.HostCounts.from_address(self.address)
         clock.answer(FRAME, id(self), lambda _, frame: self._receive_other(frame))
 
     def __del__(self) -> None:

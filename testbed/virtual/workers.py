@@ -30,6 +30,7 @@ from agglab.hosts.workloads import Sgd
 from agglab.testbed.base.worker_id import Event
 from agglab.testbed.run.backend import Command
 from agglab.testbed.systems.received_arrays import Received
+from agglab.testbed.virtual import native
 from agglab.testbed.virtual.causes import Explained
 from agglab.testbed.virtual.clock import (
     ACT,
@@ -79,15 +80,6 @@ class VirtualSession:
     def close(self) -> None: ...
 
 
-class _State(ctypes.Structure):
-    """The fields of `struct agent_state` of native/host.h."""
-
-    _fields_ = [
-        ("timer_ns", ctypes.c_int64),
-        *[(name, ctypes.c_uint32) for name in ("alive", "driven", "in_round", "spare")],
-    ]
-
-
 class AgentNode:
     """One agent of one job.
 
@@ -118,7 +110,7 @@ class AgentNode:
         self.address: int = self._library.agent_new(clock.address, id(self))
         if not self.address:
             raise MemoryError
-        self._state = _State.from_address(self.address)
+        self._state = native.AgentState.from_address(self.address)
         self._is_native = False
         self._answer_questions()
         self._send, self._keep, self._again, self._opened = send, keep, again, opened

@@ -6,7 +6,11 @@ import ctypes
 import functools
 from pathlib import Path
 
-from agglab.hosts import library
+from agglab.hosts import formats, library
+from agglab.hosts.structures import I64 as Int64
+from agglab.hosts.structures import U32 as UInt32
+from agglab.hosts.structures import U64 as UInt64
+from agglab.hosts.structures import Structure, c_structs, structure
 from agglab.testbed.run.impairments import native as impairments
 from p4native.common import c_build
 from p4native.switch import RUNTIME
@@ -67,13 +71,36 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
 }
 
 
+@structure("host_counts")
+class HostCounts(Structure):
+    """What a host counts (host.h)."""
+
+    received: UInt64  # frames
+    used: UInt64  # datagrams in them that a program took
+    sent: UInt64  # frames
+
+
+@structure("agent_state")
+class AgentState(Structure):
+    """What C code has to know of an agent (host.h)."""
+
+    timer_ns: Int64  # when the event of its deadline comes; NEVER_NS if there is none
+    alive: UInt32  # its program runs, and its sockets take datagrams
+    driven: UInt32  # C takes its datagrams and sends what is due, if Python need not
+    in_round: UInt32
+    spare: UInt32
+
+
 @functools.cache
 def load() -> ctypes.CDLL:
     """Returns the library. Raises BuildError if there is no compiler, or if it refuses the code."""
     folders = (HERE, impairments.HERE)
     sources = [source for folder in folders for source in sorted(folder.glob("*.c"))]
     included = (*folders, *INCLUDED)
-    path = c_build.build_library(impairments.PART, sources, included, texts=library.HEADERS)
+    structs = c_structs(HostCounts, AgentState)
+    own = formats.c_header("testbed/virtual/", "AGGLAB_HOST_STATE_H", {}, structs)
+    texts = {**library.HEADERS, "host_state.h": own.encode()}
+    path = c_build.build_library(impairments.PART, sources, included, texts=texts)
     loaded = ctypes.CDLL(str(path))
     for name, (result, arguments) in SIGNATURES.items():
         function = getattr(loaded, name)

@@ -1,5 +1,5 @@
 /* A host in virtual time: sockets of agents, and agents that are driven here as long as nothing needs Python. The
- * first structures are mirrored in testbed/virtual/hosts.py and workers.py.
+ * structures that Python knows are declared in __init__.py.
  */
 #ifndef AGGLAB_HOST_H
 #define AGGLAB_HOST_H
@@ -7,21 +7,8 @@
 #include "endpoint.h"
 #include "framing.h"
 #include "hits.h"
+#include "host_state.h"
 #include "link.h"
-
-struct host_counts {
-	uint64_t received; /* frames */
-	uint64_t used;     /* datagrams in them that a program took */
-	uint64_t sent;     /* frames */
-};
-
-struct agent_state {
-	int64_t timer_ns; /* when the event of its deadline comes; NEVER_NS if there is none */
-	uint32_t alive;   /* its program runs, and its sockets take datagrams */
-	uint32_t driven;  /* C takes its datagrams and sends what is due; Python runs when a round ends or fails */
-	uint32_t in_round;
-	uint32_t spare;
-};
 
 struct host;
 
