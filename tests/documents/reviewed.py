@@ -19,6 +19,8 @@ FILLED_IN = {
     "dissector PROGRAM [-o FILE]": "dissector quickstart -o other.lua",
     "dissector PROGRAM.json": "dissector quickstart",
     "schema [--out FILE]": "schema --out other.schema.json",
+    "trace DIR [-o FILE] [--from TIME] [--to TIME] [--max-size SIZE]": "trace $A -o other.json "
+    "--from 1ms --to 2ms --max-size 9MB",
     "DIR... [--out FILE]": "$A $SWEEP --out table.csv",
     "DIR... --out all.parquet": "$A $B --out all.csv",
     "[--results DIR]": "--results repeated",
