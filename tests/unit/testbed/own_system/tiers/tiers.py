@@ -9,15 +9,8 @@ from pathlib import Path
 import tiers_endpoints as wire
 
 from agglab.hosts.part import SCHEDULER, SERVER, WORKER
-from agglab.testbed.systems.base import (
-    FIRST_SESSION,
-    SOURCE,
-    Abilities,
-    ActiveJob,
-    Agent,
-    Counter,
-    Source,
-)
+from agglab.testbed.systems import base
+from agglab.testbed.systems.base import Abilities, ActiveJob, Agent, Counter, Source
 from agglab.testbed.systems.between_hosts import BetweenHosts
 from agglab.testbed.systems.forwarding import Flow, bytes_by_direction, path
 from agglab.testbed.systems.plan import TableEntry
@@ -44,7 +37,7 @@ class Tiers(BetweenHosts):
 
     def sources(self, scenario) -> Mapping[str, Source]:
         leaf = str(Path(__file__).with_name("leaf.p4"))
-        return {"leaf": Source(leaf), "spine": SOURCE}
+        return {"leaf": Source(leaf), "spine": base.SOURCE}
 
     def role(self, graph, switch: str) -> str:
         homes = {home for home, _ in wiring_of(graph).attached.values()}
@@ -68,7 +61,7 @@ class Tiers(BetweenHosts):
         found = []
         for role, host, rank, port, peers in places:
             shared = self.configuration(resolved, tenant, host, port, rank, role)
-            settings = {"session": FIRST_SESSION, "peers": peers}
+            settings = {"session": base.FIRST_SESSION, "peers": peers}
             found.append(Agent(role, host, rank, {**shared, "settings": settings}))
         return found
 
