@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
@@ -61,7 +62,6 @@ def _program(name: str, remedy: str, *programs: str) -> Need:
 ALL = (
     need.ROOT,
     need.NAMESPACES,
-    need.NEOVIM,
     _module("PyTorch", "torch"),
     Need("PyTorch 2.6 or newer", TEST_TOOLS, _has_fsdp2),
     Need(
@@ -80,6 +80,7 @@ ALL = (
     _program("vagrant", TEST_TOOLS),
     _program("clang", TEST_TOOLS),
     _program("tshark", TEST_TOOLS),
+    replace(need.NEOVIM, remedy=TEST_TOOLS),
     Need("chromium", TEST_TOOLS, lambda: browser() is not None),
     _program("gcc-aarch64-linux-gnu", TEST_TOOLS, "aarch64-linux-gnu-gcc"),
     Need("libc6-dev-arm64-cross", TEST_TOOLS, ARM64_HEADERS.is_dir),

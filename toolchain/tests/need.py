@@ -63,4 +63,4 @@ def _has_namespaces() -> bool:
 
 ROOT = Need("root", AS_ROOT, lambda: os.geteuid() == 0)
 NAMESPACES = Need("network namespaces", PRIVILEGED, _has_namespaces)
-NEOVIM = Need("Neovim", "apt-get install neovim", lambda: has_program("nvim"), ("nvim",))
+NEOVIM = Need("neovim", "apt-get install neovim", lambda: has_program("nvim"), ("nvim",))

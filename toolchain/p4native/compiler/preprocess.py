@@ -3,10 +3,8 @@ do."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import resource
 import shutil
 import subprocess
 import tempfile
@@ -21,6 +19,9 @@ from p4native.compiler.source import MAX_TEXT_BYTES, NOWHERE, Position, read_sou
 INCLUDE_DIR = Path(__file__).parent / "include"
 TIMEOUT_S = 20
 MAX_MEMORY_BYTES = 1 << 30
+LIMITED = ("/bin/sh", "-c", 'ulimit -v "$0"; exec "$@"', str(MAX_MEMORY_BYTES >> 10))
+"""What stands before the preprocessor's command, so that it and what it starts have this limit from
+the beginning: cc1 reads an included device such as /dev/zero without end."""
 
 _MESSAGE = re.compile(
     r"(?P<file>.+?):(?P<line>\d+):(?:(?P<column>\d+):)? "
@@ -110,11 +111,10 @@ def _run(
     with (
         tempfile.TemporaryFile() as messages,
         subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=messages, env=environment
+            [*LIMITED, *command], stdout=subprocess.PIPE, stderr=messages, env=environment
         ) as process,
     ):
         assert process.stdout is not None
-        _limit_memory(process.pid)
         timer = threading.Timer(timeout_s, process.kill)
         timer.start()
         text = process.stdout.read(max_bytes + 1)
@@ -138,14 +138,6 @@ def _run(
             diagnostics.error(NOWHERE, f"the preprocessor failed: {' '.join(command)}", hint)
         return None
     return text.decode("utf-8", "replace")
-
-
-def _limit_memory(pid: int) -> None:
-    """Limits the memory of the preprocessor and of what it starts: it reads an included device such
-    as /dev/zero without end."""
-    # It may have ended already, or have less anyway.
-    with contextlib.suppress(ProcessLookupError, ValueError):
-        resource.prlimit(pid, resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
 
 
 def _report(text: str, diagnostics: Diagnostics) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scapy.all import IP, UDP, Ether, Raw
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
 
 from p4native.common.exit_codes import FAILED, INVALID, PASSED
 from p4native.stf import Expect, Packet, StfError, main, parse, parse_formats

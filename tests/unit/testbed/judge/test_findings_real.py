@@ -51,7 +51,7 @@ def case(
     )
     measured: Any = SimpleNamespace(
         outcome=SimpleNamespace(
-            jobs=[job], begun=begun, injected={"h9": injected} if injected else {}
+            jobs=[job], begun=begun, injected={"h9": injected} if injected else {}, attacked={}
         ),
         counters={"s1": {kind: {0: (n, 0)} for kind, n in frames.items()}},
         statistics=SimpleNamespace(

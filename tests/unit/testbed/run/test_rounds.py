@@ -10,7 +10,7 @@ from run_parts import FakeBackend
 from agglab.testbed.base.processor_time import Usage
 from agglab.testbed.run.outcome import JobResult, Round
 from agglab.testbed.run.rounds import Meter
-from agglab.testbed.run.verifier import Verifier
+from agglab.testbed.run.verifier import NOTHING, Attempt, Verifier
 
 
 class Metered(FakeBackend):
@@ -61,21 +61,22 @@ def test_links_carry_what_a_broken_round_left_until_the_next_is_over(backend: Me
     assert meter.usage.wall_s == 2, "only the attempts"
 
 
-class Judged:
-    """In place of a Judge: says when it is asked what."""
+class Told(Verifier):
+    """Says when results are taken, and judges nothing."""
 
-    def __init__(self, said: list[str]) -> None:
+    def __init__(self, said: list[str], at_once: bool) -> None:
+        nothing: Any = None
+        super().__init__(nothing, nothing, lambda event, **content: said.append(event), at_once)
         self.said = said
 
-    def collect(self, job: Any, number: int, members: Any, over: bool) -> Any:
+    def _collect(self, job: Any, number: int, members: Any, over: bool) -> Any:
         self.said.append(f"collect {number}")
-        received = dict.fromkeys(members)
-        return type("A", (), {"number": number, "members": members, "received": received})()
+        return Attempt(job, number, dict.fromkeys(members, NOTHING))
 
-    def verdict(self, job: Any, attempt: Any) -> Any:
+    def _verdict(self, attempt: Attempt) -> Any:
         return type("V", (), {"exact": True, "wrong_sums": 0, "wrong_results": 0})()
 
-    def digest(self, job: Any, attempt: Any) -> str:
+    def _digest(self, attempt: Attempt) -> str:
         return f"digest {attempt.number}"
 
 
@@ -87,8 +88,7 @@ def done(number: int) -> Round:
 def test_rounds_are_judged_at_once_or_when_the_run_is_over(at_once: bool) -> None:
     said: list[str] = []
     result: Any = JobResult(type("T", (), {"name": "job1"})())
-    judge: Any = Judged(said)
-    verifier = Verifier(judge, lambda event, **content: said.append(event), at_once)
+    verifier = Told(said, at_once)
     verifier.broken_off(result, 0, [1])
     verifier.broken_off(result, 0, [])  # nobody has received anything
     verifier.round_over(result, done(0))

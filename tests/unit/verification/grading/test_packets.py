@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agglab.verification.grading.packets import Frames, Sent, _first
+from agglab.verification.grading.packets import _first
+from agglab.verification.grading.symptoms import Frames, Sent
 from p4native.stf import Expect, Mismatch, parse
 
 COMMANDS = parse("packet 1 01\npacket 1 02\nexpect 2 0a\nexpect 2 0b\npacket 1 03\nexpect 3 0c\n")
