@@ -4,14 +4,14 @@ ignored, because a run that was killed may have left the last line incomplete.""
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 
 from agglab.testbed.report.chart import LineChart, Piece, Track
 from agglab.testbed.results import chunk_latencies, series_table
+from agglab.testbed.results.files import read_rows
 from agglab.testbed.schema.series_metrics import PROGRAM, unit_of
 
 ORDER = ("job", "worker", "link", "switch")
@@ -36,24 +36,11 @@ def read(folder: Path) -> Mapping[tuple[str, str], Mapping[str, list[Point]]]:
     found: defaultdict[tuple[str, str], defaultdict[str, list[Point]]] = defaultdict(
         lambda: defaultdict(list)
     )
-    for time_ns, kind, name, metric, value in _rows(
-        folder / series_table.NAME, series_table.COLUMNS
-    ):
-        point = _point(time_ns, value)
-        if point and unit_of(kind, metric):
-            found[kind, metric][name].append(point)
+    for sample in series_table.recorded(folder):
+        if unit_of(sample.kind, sample.metric):
+            point = sample.time_ns / NS_PER_S, sample.value
+            found[sample.kind, sample.metric][sample.name].append(point)
     return found
-
-
-def _rows(path: Path, columns: Sequence[str]) -> Iterator[list[str]]:
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        reader = csv.reader(file)
-        if next(reader, None) != list(columns):
-            return
-        count = len(columns)
-        yield from (row for row in reader if len(row) == count)
 
 
 def _point(time_ns: str, value: str) -> Point | None:
@@ -89,9 +76,8 @@ def _latencies(folder: Path) -> LineChart | None:
     of the first agents; None if no answers were measured."""
     counts: dict[str, list[Point]] = {}
     more = ""
-    for job, agent, _, to_ns, count in _rows(
-        folder / chunk_latencies.NAME, chunk_latencies.COLUMNS
-    ):
+    rows = read_rows(folder / chunk_latencies.NAME, chunk_latencies.COLUMNS)
+    for job, agent, _, to_ns, count in rows:
         name = f"{job} {agent}"
         if name not in counts and len(counts) == LINES_MAX:
             more = f" (the first {LINES_MAX} agents)"

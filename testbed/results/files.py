@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +43,15 @@ def read_events(path: Path) -> list[dict[str, Any]]:
             break
         events.append(event)
     return events
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> Iterator[list[str]]:
+    """Yields the rows of a CSV file with these columns; none if there is no such file or it has
+    others. A row that is not whole is left out, because a run that was killed may have left the
+    last one so."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        reader = csv.reader(file)
+        if next(reader, None) == list(columns):
+            yield from (row for row in reader if len(row) == len(columns))

@@ -8,7 +8,6 @@ times count.
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from agglab.hosts.part import WORKER
 from agglab.hosts.recording import COUNTED
 from agglab.testbed.base.worker_id import WorkerId
+from agglab.testbed.results.files import read_rows
 from agglab.testbed.run.samples import AGENT, COUNTER, LINK, SWITCH, Record
 from agglab.testbed.schema.series_metrics import PROGRAM
 from agglab.topologies import Topology
@@ -69,28 +69,14 @@ class Sample(NamedTuple):
 
 
 def recorded(folder: Path) -> Iterator[Sample]:
-    """Yields the numbers of a result folder's series.csv; none if there is no such file. A row
-    that is damaged is left out, because a run that was killed may have left the last one
-    incomplete."""
-    path = folder / NAME
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        reader = csv.reader(file)
-        if next(reader, None) != list(COLUMNS):
-            return
-        for row in reader:
-            if sample := _sample(row):
-                yield sample
-
-
-def _sample(row: Sequence[str]) -> Sample | None:
-    try:
-        time_ns, kind, name, metric, value = row
-        number = float(value)
-        return Sample(int(time_ns), kind, name, metric, number) if isfinite(number) else None
-    except ValueError:
-        return None
+    """Yields the numbers of a result folder's series.csv; none if there is no such file."""
+    for time_ns, kind, name, metric, value in read_rows(folder / NAME, COLUMNS):
+        try:
+            sample = Sample(int(time_ns), kind, name, metric, float(value))
+        except ValueError:
+            continue
+        if isfinite(sample.value):
+            yield sample
 
 
 def lines(series: Iterable[Series]) -> Iterator[str]:
