@@ -172,6 +172,7 @@ STAND_IN = {
         "make test",
         "make test TESTS=tests/unit/testbed",
         "make test-long",
+        "make test-long TEST_SEED=7",
         "AGGLAB_MACHINE=1 make test TESTS=tests/machine",
         "make test-quick",
         "make lint",
