@@ -44,11 +44,29 @@ def operation_name(operation: int) -> str:
 
 
 def disagreement(
+    round_of_job: str,
+    shape: str,
+    own: Agreement,
+    digest_of: Callable[[Agreement], int],
+    other_digest: int,
+    others: str = "another",
+    members: str = "all of a job",
+) -> str:
+    """Returns the message for a round that not all began alike. round_of_job: the round, in words.
+    shape: what this worker reduces, and with which settings. digest_of: returns the digest of this
+    shape with an Agreement. others, members: who may differ, and who must not."""
+    also, another = _difference(own, digest_of, other_digest)
+    return (
+        f"{round_of_job}: this worker reduces {shape}{also} (digest {digest_of(own):08x}), "
+        f"{others} {another} (digest {other_digest:08x}); {members} have to reduce alike"
+    )
+
+
+def _difference(
     own: Agreement, digest_of: Callable[[Agreement], int], other_digest: int
 ) -> tuple[str, str]:
-    """Returns words to add to this worker's shape in an error, and words for what another worker
-    reduces, as far as its digest shows it. digest_of: returns the digest of this worker's shape
-    with another Agreement."""
+    """Returns words to add to this worker's shape, and words for what another worker reduces, as
+    far as its digest shows it."""
     for operation, name in enumerate(OPERATIONS):
         if digest_of(replace(own, operation=operation)) == other_digest:
             return f", operation {operation_name(own.operation)}", f"the same with operation {name}"

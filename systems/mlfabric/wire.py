@@ -148,7 +148,6 @@ NEED = np.dtype([("group", ">u4"), BITMAP])
 without the switch's memory."""
 
 HEADER_BYTES = HEADER.itemsize
-PUSH_BYTES = HEADER_BYTES + PUSH.itemsize
 MAX_LANES = (65535 - 28 - HEADER_BYTES - PART.itemsize) // VALUE_BYTES
 BODY_BYTES: Mapping[int, int] = {
     Kind.ACK: 0,

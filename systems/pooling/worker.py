@@ -103,11 +103,6 @@ class PoolingWorker(NativeWorker):
         self._rounds += 1
         self._begin(self._address, now_ns)
 
-    @property
-    def congestion_window(self) -> int:
-        """The largest number of contributions that may wait for their results."""
-        return self.state.aimd.window
-
     def repeats(self, row: int) -> Repeat | None:
         """Returns the slot and tag of the contribution in row `row` if it is sent again. Returns
         None if it is sent for the first time."""
@@ -147,14 +142,12 @@ class PoolingWorker(NativeWorker):
 
     def mismatch(self) -> ShapeMismatch:
         job, state = self.job, self.state
-        also, another = disagreement(self.agreement, self._digest, state.other_digest)
         dtype = "float32" if state.is_float else "int32"
-        return ShapeMismatch(
-            f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
-            f"{dtype} elements with workers {job.workers}, lanes {job.lanes}, window "
-            f"{job.window}{also} (digest {state.digest:08x}), another {another} (digest "
-            f"{state.other_digest:08x}); all of a job have to reduce alike"
-        )
+        size = f"{state.elements} {dtype} elements"
+        shape = f"{size} with workers {job.workers}, lanes {job.lanes}, window {job.window}"
+        where = f"round {self._rounds - 1} of job {job.job}"
+        told = self.agreement, self._digest, state.other_digest
+        return ShapeMismatch(disagreement(where, shape, *told))
 
     def timeout(self) -> RoundTimeout:
         ranges = shared.runs([chunk for chunk, *_ in self.waiting(self.job.window)])

@@ -196,15 +196,14 @@ class PsWorker(NativeWorker):
 
     def mismatch(self) -> ShapeMismatch:
         job, state = self.job, self.state
-        also, another = disagreement(self.agreement, self._digest, state.other_digest)
         dtype = "float32" if state.is_float else "int32"
-        return ShapeMismatch(
-            f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
-            f"{dtype} elements with workers {job.workers}, servers {job.servers}, lanes "
-            f"{job.lanes}, window {state.window}{also} (digest {state.digest:08x}), another "
-            f"or a server {another} (digest {state.other_digest:08x}); all of a job have "
-            "to reduce alike"
+        shape = (
+            f"{state.elements} {dtype} elements with workers {job.workers}, servers {job.servers}, "
+            f"lanes {job.lanes}, window {state.window}"
         )
+        where = f"round {self._rounds - 1} of job {job.job}"
+        told = self.agreement, self._digest, state.other_digest
+        return ShapeMismatch(disagreement(where, shape, *told, "another or a server"))
 
     def timeout(self) -> RoundTimeout:
         job, missing = self.job, self._missing()

@@ -213,15 +213,12 @@ class RingWorker(NativeWorker):
 
     def mismatch(self) -> ShapeMismatch:
         job, state = self.job, self.state
-        also, another = disagreement(self.agreement, self._digest, state.other_digest)
         dtype = "float32" if state.is_float else "int32"
-        return ShapeMismatch(
-            f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
-            f"{dtype} elements with workers {job.workers}, lanes {job.lanes}, window {job.window}"
-            f"{also} (digest {state.digest:08x}), another {another} (digest "
-            f"{state.other_digest:08x}); all "
-            "workers of a job have to reduce alike"
-        )
+        size = f"{state.elements} {dtype} elements"
+        shape = f"{size} with workers {job.workers}, lanes {job.lanes}, window {job.window}"
+        where = f"round {self._rounds - 1} of job {job.job}"
+        told = self.agreement, self._digest, state.other_digest
+        return ShapeMismatch(disagreement(where, shape, *told, members="all workers of a job"))
 
     def timeout(self) -> RoundTimeout:
         before, behind = self._ranks()

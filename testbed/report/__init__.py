@@ -18,7 +18,7 @@ from agglab.testbed.report.figure_style import styled
 from agglab.testbed.report.figures import charts_of_several, run_charts
 from agglab.testbed.report.page import Content, page
 from agglab.testbed.report.specification import specification
-from agglab.testbed.results.files import NoResults, read_events, read_object
+from agglab.testbed.results.files import WRONG_SHAPE, NoResults, read_events, read_object
 from agglab.testbed.results.recorded_scenario import RecordedScenario
 from agglab.testbed.results.side_by_side import contenders_of, runs_of
 from agglab.testbed.run.programs.program_state import NAME as PROGRAM_FILE
@@ -37,8 +37,6 @@ FILES = (
     "latency.csv",
 )
 LOGS_MAX = 200
-WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
-"""The exceptions that drawing raises if a file does not hold what it should."""
 
 
 def write(folder: Path, section: Any = None) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -59,7 +58,3 @@ def whole_scripts(library: str) -> str:
 
 def _drawing() -> str:
     return f"<style>{STYLE}</style>\n<script>{DRAWING.read_text(encoding='utf-8')}</script>"
-
-
-def has_charts(parts: Sequence[str]) -> bool:
-    return any("<figure class='chart'>" in part for part in parts)

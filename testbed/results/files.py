@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What code raises that meets a file of a result which does not hold what it should."""
+
 
 class NoResults(Exception):
     """Raised for a folder that is not the folder of a run or cannot be read. The message is one

@@ -13,13 +13,10 @@ from agglab.testbed.results.chrome_trace.curves import add_series
 from agglab.testbed.results.chrome_trace.journal import add_events
 from agglab.testbed.results.chrome_trace.packets import add_packets
 from agglab.testbed.results.chrome_trace.writer import Span, TraceWriter
-from agglab.testbed.results.files import NoResults, read_events
+from agglab.testbed.results.files import WRONG_SHAPE, NoResults, read_events
 from agglab.testbed.results.recorded_scenario import RecordedScenario
 from agglab.testbed.systems.messages import Messages
 from p4native.common.whole_files import whole_file
-
-WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
-"""The exceptions that are raised if a file does not hold what it should."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,6 @@ from p4native.compiler.check.members import (
 from p4native.compiler.check.typerefs import TypeResolver
 from p4native.compiler.typed import BoundArgument, CallInfo, CallKind, ConstructionInfo
 
-_BIT32 = types.BIT32
-
 
 class CallChecker:
     """The part that checks calls of functions, actions and methods, and applications of tables,

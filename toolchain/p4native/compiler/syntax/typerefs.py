@@ -8,8 +8,6 @@ from p4native.compiler import ast
 from p4native.compiler.syntax.cursor import BASE_TYPES, Cursor, SyntaxFailure
 from p4native.compiler.syntax.lexer import Token
 
-_TYPE_KEYWORDS = BASE_TYPES | {"tuple", "list", "void"}
-
 
 class TypeParser:
     """The part that parses types, type arguments and type parameters."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import subprocess
 from pathlib import Path
 
@@ -14,6 +13,8 @@ from agglab.hosts import wire
 from agglab.testbed.cli.main import main
 from agglab.testbed.results.captures.dissectors import protocol_name
 
+from .pcap_frames import frames_of
+
 FIELDS = ("kind", "job", "slot", "tag")
 RUN = """
 name: captured
@@ -24,15 +25,6 @@ workload: {elements: 1000, rounds: 1, dtype: int32}
 """
 BELOW_BYTES = 14 + 20 + 8
 """The Ethernet, IPv4 and UDP headers."""
-
-
-def frames_of(capture: Path) -> list[bytes]:
-    data, at, frames = capture.read_bytes(), 24, []
-    while at < len(data):
-        (length,) = struct.unpack_from("<I", data, at + 8)
-        frames.append(data[at + 16 : at + 16 + length])
-        at += 16 + length
-    return frames
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import struct
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +16,8 @@ from agglab.testbed.run.programs.program import compile_program
 from agglab.testbed.scenario import load
 from p4native.stf import Binder
 from p4native.stf.described import described
+
+from .pcap_frames import frames_of
 
 HEADER = re.compile(r"([\w.\[\]]+)\(([^()]+)\)")
 ROOT = Path(__file__).resolve().parents[5]
@@ -35,15 +36,6 @@ def module_of(description: dict[str, Any]) -> ModuleType:
     made = ModuleType("made")
     exec(compile(layers(description, "made"), "made.py", "exec"), made.__dict__)
     return made
-
-
-def frames_of(capture: Path) -> list[bytes]:
-    data, at, frames = capture.read_bytes(), 24, []
-    while at < len(data):
-        (length,) = struct.unpack_from("<I", data, at + 8)
-        frames.append(data[at + 16 : at + 16 + length])
-        at += 16 + length
-    return frames
 
 
 def decoded(module: ModuleType, frame: bytes) -> list[tuple[str, int]]:

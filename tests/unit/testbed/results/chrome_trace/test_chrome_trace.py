@@ -107,6 +107,10 @@ def test_a_trace_says_what_the_metrics_say(
     assert trace.of("again") and trace.of("loss")
     rounds = Counter(e["name"] for e in trace.of("round"))
     assert rounds == {f"round {i}": 4 for i in range(metrics["rounds"])}
+    for number, time_s in enumerate(metrics["allreduce"]["time_s"]["all"]):
+        slices = [e for e in trace.of("round") if e["name"] == f"round {number}"]
+        end_us = max(e["ts"] + e["dur"] for e in slices)
+        assert end_us - min(e["ts"] for e in slices) == pytest.approx(time_s * 1e6, abs=NS)
 
 
 def test_arrows_follow_a_contribution_through_a_tree(tried: Run, tmp_path: Path) -> None:
@@ -176,6 +180,12 @@ def test_a_run_without_captures_has_rounds_and_metrics(tried: Run, tmp_path: Pat
     assert (code, written.has_packets, trace.of("packet")) == (0, False, [])
     assert len(trace.of("round")) == 4 * metrics["rounds"]
     assert {e["name"] for e in trace.events if e["ph"] == "C"} >= {"h1->s1 rate [bit/s]"}
+    lines = (tmp_path / RESULT / "series.csv").read_text().splitlines()
+    rows = [line.split(",") for line in lines if ",h1->s1,rate," in line]
+    drawn = [e for e in trace.events if e["name"] == "h1->s1 rate [bit/s]"]
+    assert [(e["ts"] * 1000, e["args"]["value"]) for e in drawn] == [
+        (float(time_ns), float(value)) for time_ns, _, _, _, value in rows
+    ]
 
 
 @pytest.mark.parametrize(
